@@ -1,0 +1,45 @@
+// An owned file descriptor. Thread: any.
+#pragma once
+
+#include <unistd.h>
+
+#include <string>
+#include <utility>
+
+#include "base/result.h"
+
+namespace hookd {
+
+class Fd {
+ public:
+  Fd() = default;
+  explicit Fd(int fd) : fd_(fd) {}
+  Fd(Fd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Fd& operator=(Fd&& other) noexcept {
+    if (this != &other) {
+      reset();
+      fd_ = std::exchange(other.fd_, -1);
+    }
+    return *this;
+  }
+  Fd(const Fd&) = delete;
+  Fd& operator=(const Fd&) = delete;
+  ~Fd() { reset(); }
+
+  int get() const { return fd_; }
+  explicit operator bool() const { return fd_ >= 0; }
+  int release() { return std::exchange(fd_, -1); }
+  void reset() {
+    if (fd_ >= 0) ::close(std::exchange(fd_, -1));
+  }
+
+ private:
+  int fd_ = -1;
+};
+
+// The whole of a file, at most `limit_bytes`. Errors: kNotFound, kConfig (unreadable, a folder), kTooLarge.
+Result<std::string> read_file(const std::string& path, size_t limit_bytes = 64u << 20);
+// Writes `content` to a new file beside `path` with `mode` and renames it over `path`: readers see the old or the new whole.
+Result<void> write_file(const std::string& path, std::string_view content, unsigned mode = 0600);
+
+}  // namespace hookd

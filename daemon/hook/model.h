@@ -1,0 +1,98 @@
+// A hook as the pipeline sees it, whichever front-end loaded it. Plain values. Thread: any once loaded.
+// Source: product.md section 1; every field's meaning and default stands in config/README.md.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "apply/allow.h"
+#include "base/scheduler.h"
+#include "cache/label_selector.h"
+#include "filter/filter.h"
+#include "process/launcher.h"
+
+namespace hookd::hook {
+
+struct Run {
+  std::vector<std::string> command;  // command[0] made absolute against the hook's folder if it has a slash
+  std::string directory;             // the hook file's folder; the working directory
+  Duration timeout = std::chrono::seconds(30);
+  Duration grace = std::chrono::seconds(5);
+  std::map<std::string, std::string> env;
+  bool inherit_all = true;                // inheritEnv absent or true
+  std::vector<std::string> inherit_only;  // with inherit_all false: these names (and PATH, HOME, LANG, TZ)
+  std::string user;
+  process::Limits limits;
+};
+
+struct Retry {
+  Duration initial = std::chrono::seconds(1);
+  Duration max = std::chrono::minutes(5);
+  int attempts = 0;  // 0 = for ever
+  enum class GiveUp { kPark, kDrop } on_give_up = GiveUp::kPark;
+};
+
+struct Namespaces {  // all empty = every namespace
+  std::vector<std::string> names;
+  std::optional<cache::LabelSelector> label_selector;  // of the Namespace objects
+  bool all() const { return names.empty() && !label_selector; }
+};
+
+struct WatchBinding {
+  std::string name;  // unique in the hook; default: the kind in lower case
+  std::string api_version;  // "" = whatever the server prefers
+  std::string kind;         // Kind, plural or short name
+  Namespaces namespaces;
+  std::vector<std::string> names;  // metadata.name, empty = any
+  std::optional<cache::LabelSelector> label_selector;
+  std::string field_selector;  // as the server takes it
+  bool added = true, modified = true, deleted = true;  // events; all false = snapshot only
+  enum class Existing { kAdded, kSync, kNone } existing = Existing::kAdded;
+  bool metadata_only = false;
+  std::shared_ptr<const filter::Filter> when;   // null = always
+  Duration hold_for{0};                         // `for`
+  std::shared_ptr<const filter::Filter> since;  // null = first seen
+  std::shared_ptr<const filter::Filter> value;  // null = the whole object counts as changed
+  enum class Keep { kObject, kValue, kNone } keep = Keep::kObject;
+  bool ignore_own_writes = false;
+  bool coalesce = true;  // latest | none
+  std::vector<std::string> include;
+  int line = 0;  // where it stands, for messages
+  bool snapshot_only() const { return !added && !modified && !deleted; }
+};
+
+struct ScheduleBinding {
+  std::string name;
+  std::optional<Duration> every;
+  std::string cron;       // with `every` unset; checked by the loader
+  std::string time_zone;  // IANA name, "" = UTC
+  Duration jitter{0};
+  enum class Overlap { kSkip, kQueue } overlap = Overlap::kSkip;
+  enum class Missed { kRunOnce, kSkip } missed = Missed::kRunOnce;
+  std::vector<std::string> include;
+};
+
+struct Startup {
+  int order = 0;  // ascending over all hooks, then by hook name
+  std::vector<std::string> include;
+};
+
+struct Hook {
+  std::string name;  // unique in the daemon: DNS label style, at most 100 characters
+  std::string path;  // of the file that declares it
+  uint64_t content_hash = 0;  // of the declaring file and the executable's identity: a reload restarts only what changed
+  Run run;
+  int concurrency = 1;
+  Retry retry;
+  std::vector<WatchBinding> watches;
+  std::vector<ScheduleBinding> schedules;
+  std::optional<Startup> startup;
+  std::optional<std::vector<apply::AllowRule>> allow;  // unset = everything the daemon may
+  const WatchBinding* find_watch(std::string_view binding) const;
+};
+
+}  // namespace hookd::hook

@@ -1,0 +1,78 @@
+// The seam for child processes. PosixLauncher is the real one (process/posix_launcher.h). Thread: loop only.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "base/scheduler.h"
+
+namespace hookd::process {
+
+struct Limits {  // of the child and what it starts; unset = inherited
+  std::optional<uint64_t> memory_bytes;      // RLIMIT_AS
+  std::optional<Duration> cpu;               // RLIMIT_CPU, whole seconds, rounded up
+  std::optional<uint64_t> open_files;        // RLIMIT_NOFILE
+  std::optional<uint64_t> processes;         // RLIMIT_NPROC
+  bool any() const { return memory_bytes || cpu || open_files || processes; }
+};
+
+struct ChildSpec {
+  std::vector<std::string> command;  // argv; command[0] with a slash is a path, else looked up in PATH of `environment`
+  std::string directory;             // working directory, "" = the daemon's
+  std::vector<std::string> environment;  // whole environment, "NAME=value"
+  std::string user;                  // name or uid, optionally ":group"; "" = the daemon's
+  Limits limits;
+  Duration timeout{0};               // 0 = none; then SIGTERM to the group, and after `grace` SIGKILL
+  Duration grace = std::chrono::seconds(5);
+  size_t stdout_limit_bytes = 32u << 20;  // over it the group is killed and the exit says so
+};
+
+struct ChildExit {
+  enum class Kind { kExited, kSignalled, kTimedOut, kTooMuchOutput };
+  Kind kind = Kind::kExited;
+  int code = 0;    // exit status, for kExited
+  int signal = 0;  // for kSignalled (and what ended it after a timeout)
+  bool core = false;
+  Duration wall{0};
+  Duration cpu{0};            // user + system
+  uint64_t max_rss_bytes = 0;
+  bool stdin_closed_early = false;  // it did not read all of its input; not an error by itself
+  std::string describe() const;     // "exit code 3", "killed by SIGKILL", "timed out after 30s"
+};
+
+// Gives the next piece of the child's standard input, "" = end. Asked only when the pipe can take more (pull), so a
+// call of any size needs little memory.
+using InputSource = std::function<std::string()>;
+
+struct ChildHandlers {
+  InputSource input;                                // empty function = nothing, stdin is an empty pipe
+  std::function<void(std::string_view)> on_stdout;  // pieces, at most stdout_limit_bytes in all
+  std::function<void(std::string_view)> on_stderr;  // pieces, unbounded: the receiver bounds lines
+  // Once, last, after both outputs ended (or were given up: a grandchild that holds them open gets `grace`, then the
+  // group is killed). Not called if the Child was destroyed before.
+  std::function<void(ChildExit)> on_exit;
+};
+
+// A running child; destroying it kills its process group at once and no handler is called any more.
+class Child {
+ public:
+  virtual ~Child() = default;
+  virtual int pid() const = 0;
+  // SIGTERM to the group now, SIGKILL after the spec's grace; on_exit still comes.
+  virtual void terminate() = 0;
+};
+
+class Launcher {
+ public:
+  virtual ~Launcher() = default;
+  // Errors: kHookFailed, with which step failed and why ("./x.sh: no such file", "…: permission denied (is the run bit set?)").
+  [[nodiscard]] virtual Result<std::unique_ptr<Child>> start(ChildSpec spec, ChildHandlers handlers) = 0;
+};
+
+}  // namespace hookd::process
