@@ -34,9 +34,9 @@ std::string_view to_string(Errc code);
 
 struct Error {
   Errc code = Errc::kInternal;
-  std::string what;          // for people: what, where, what to do
-  int http_status = 0;       // 0 = no HTTP answer
-  std::string reason;        // `reason` of a Kubernetes Status, "" = none
+  std::string what;                                      // for people: what, where, what to do
+  int http_status = 0;                                   // 0 = no HTTP answer
+  std::string reason;                                    // `reason` of a Kubernetes Status, "" = none
   std::optional<std::chrono::milliseconds> retry_after;  // the server's Retry-After
 
   // The same error with `context` put before its text: "context: what".

@@ -39,7 +39,11 @@ class Fd {
 
 // The whole of a file, at most `limit_bytes`. Errors: kNotFound, kConfig (unreadable, a folder), kTooLarge.
 Result<std::string> read_file(const std::string& path, size_t limit_bytes = 64u << 20);
-// Writes `content` to a new file beside `path` with `mode` and renames it over `path`: readers see the old or the new whole.
+// The same for a path that another program could choose what lies at: a link, pipe or device is kConfig, and never
+// blocks.
+Result<std::string> read_regular_file(const std::string& path, size_t limit_bytes = 64u << 20);
+// Writes `content` to a new file beside `path` with `mode` and renames it over `path`: readers see the old or the new
+// whole.
 Result<void> write_file(const std::string& path, std::string_view content, unsigned mode = 0600);
 
 }  // namespace hookd

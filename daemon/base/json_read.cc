@@ -54,9 +54,10 @@ std::optional<std::string_view> json_raw_at(std::string_view text, std::initiali
     }
   } else {
     raw = value.raw_json_token();
-    while (!raw.empty() && (raw.back() == ' ' || raw.back() == '\n' || raw.back() == '\r' || raw.back() == '\t'))
-      raw.remove_suffix(1);
   }
+  // What simdjson gives reaches up to the next token.
+  while (!raw.empty() && (raw.back() == ' ' || raw.back() == '\n' || raw.back() == '\r' || raw.back() == '\t'))
+    raw.remove_suffix(1);
   const auto offset = static_cast<size_t>(raw.data() - read.buffer.data());
   return text.substr(offset, raw.size());
 }
@@ -71,17 +72,21 @@ std::optional<std::string> json_string_at(std::string_view text, std::initialize
 }
 
 Result<boost::json::value> parse_json(std::string_view text, size_t limit_bytes) {
-  if (text.size() > limit_bytes) return fail(Errc::kTooLarge, "JSON text of {} bytes, at most {} are taken", text.size(), limit_bytes);
+  if (text.size() > limit_bytes)
+    return fail(Errc::kTooLarge, "JSON text of {} bytes, at most {} are taken", text.size(), limit_bytes);
   boost::json::parse_options options;
   options.max_depth = 256;
   boost::json::stream_parser parser({}, options);
   boost::system::error_code error;
   const size_t used = parser.write_some(text.data(), text.size(), error);
-  if (!error && used == text.size()) parser.finish(error);
+  if (!error && used == text.size())
+    parser.finish(error);
   else if (!error) {
     const auto rest = text.substr(used);
-    if (rest.find_first_not_of(" \t\r\n") != std::string_view::npos) error = boost::json::error::extra_data;
-    else parser.finish(error);
+    if (rest.find_first_not_of(" \t\r\n") != std::string_view::npos)
+      error = boost::json::error::extra_data;
+    else
+      parser.finish(error);
   }
   if (!error) return parser.release();
   const auto before = text.substr(0, used);
@@ -100,5 +105,7 @@ Result<void> validate_json(std::string_view text, size_t max_depth) {
     return fail(Errc::kDecode, "more text after the JSON value, at byte {}", *used);
   return {};
 }
+
+bool is_utf8(std::string_view text) { return simdjson::validate_utf8(text.data(), text.size()); }
 
 }  // namespace hookd

@@ -1,4 +1,5 @@
-// Reads single fields out of JSON text without building a tree (simdjson on-demand). Thread: any (one parser per thread).
+// Reads single fields out of JSON text without building a tree (simdjson on-demand). Thread: any (one parser per
+// thread).
 #pragma once
 
 #include <boost/json.hpp>
@@ -22,5 +23,8 @@ Result<boost::json::value> parse_json(std::string_view text, size_t limit_bytes 
 
 // Checks that `text` is one whole JSON value of at most `max_depth` levels, without building anything. Errors: kDecode.
 Result<void> validate_json(std::string_view text, size_t max_depth = 10'000);
+
+// JSON is UTF-8 (RFC 8259 section 8.1), which the grammar checks above do not look at.
+bool is_utf8(std::string_view text);
 
 }  // namespace hookd

@@ -17,7 +17,8 @@ void JsonScanner::reset() {
 }
 
 bool JsonScanner::number_complete() const {
-  return number_ == Number::kZero || number_ == Number::kInt || number_ == Number::kFraction || number_ == Number::kExpDigits;
+  return number_ == Number::kZero || number_ == Number::kInt || number_ == Number::kFraction ||
+         number_ == Number::kExpDigits;
 }
 
 bool JsonScanner::step_number(char c) {
@@ -74,7 +75,8 @@ bool JsonScanner::begin_value(char c) {
 
 Result<size_t> JsonScanner::feed(std::string_view bytes) {
   const auto bad = [&](size_t i) {
-    return fail(Errc::kDecode, "unexpected byte 0x{:02x} at byte {}", static_cast<unsigned char>(bytes[i]), offset_ + i);
+    return fail(Errc::kDecode, "unexpected byte 0x{:02x} at byte {}", static_cast<unsigned char>(bytes[i]),
+                offset_ + i);
   };
   size_t i = 0;
   for (; i < bytes.size() && state_ != State::kDone; ++i) {
@@ -82,16 +84,21 @@ Result<size_t> JsonScanner::feed(std::string_view bytes) {
     switch (state_) {
       case State::kString: {
         size_t j = i;
-        while (j < bytes.size() && bytes[j] != '"' && bytes[j] != '\\' && static_cast<unsigned char>(bytes[j]) >= 0x20) ++j;
+        while (j < bytes.size() && bytes[j] != '"' && bytes[j] != '\\' && static_cast<unsigned char>(bytes[j]) >= 0x20)
+          ++j;
         if (j == bytes.size()) {
           i = j - 1;
           break;
         }
         i = j;
-        if (bytes[j] == '\\') state_ = State::kEscape;
-        else if (bytes[j] != '"') return bad(j);
-        else if (key_) state_ = State::kColon;
-        else value_ended();
+        if (bytes[j] == '\\')
+          state_ = State::kEscape;
+        else if (bytes[j] != '"')
+          return bad(j);
+        else if (key_)
+          state_ = State::kColon;
+        else
+          value_ended();
         break;
       }
       case State::kEscape:
@@ -157,7 +164,8 @@ Result<size_t> JsonScanner::feed(std::string_view bytes) {
           return bad(i);
         }
         break;
-      case State::kDone: break;
+      case State::kDone:
+        break;
     }
   }
   offset_ += i;

@@ -26,7 +26,18 @@ class JsonScanner {
 
  private:
   enum class State : uint8_t {
-    kValue, kValueOrEnd, kKeyOrEnd, kKey, kColon, kCommaOrEnd, kString, kEscape, kHex, kNumber, kLiteral, kDone
+    kValue,
+    kValueOrEnd,
+    kKeyOrEnd,
+    kKey,
+    kColon,
+    kCommaOrEnd,
+    kString,
+    kEscape,
+    kHex,
+    kNumber,
+    kLiteral,
+    kDone
   };
   enum class Number : uint8_t { kMinus, kZero, kInt, kDot, kFraction, kExp, kExpSign, kExpDigits };
 

@@ -37,11 +37,21 @@ void append_json_string(std::string& out, std::string_view text) {
     const auto c = static_cast<unsigned char>(text[0]);
     size_t length = 1;
     switch (c) {
-      case '"': out += "\\\""; break;
-      case '\\': out += "\\\\"; break;
-      case '\n': out += "\\n"; break;
-      case '\r': out += "\\r"; break;
-      case '\t': out += "\\t"; break;
+      case '"':
+        out += "\\\"";
+        break;
+      case '\\':
+        out += "\\\\";
+        break;
+      case '\n':
+        out += "\\n";
+        break;
+      case '\r':
+        out += "\\r";
+        break;
+      case '\t':
+        out += "\\t";
+        break;
       default:
         if (c < 0x20) {
           out += fmt::format("\\u{:04x}", c);
@@ -105,9 +115,7 @@ JsonWriter& JsonWriter::string(std::string_view text) {
 
 JsonWriter& JsonWriter::number(int64_t value) { return raw(fmt::format_int(value).c_str()); }
 
-JsonWriter& JsonWriter::number(double value) {
-  return std::isfinite(value) ? raw(fmt::format("{}", value)) : null();
-}
+JsonWriter& JsonWriter::number(double value) { return std::isfinite(value) ? raw(fmt::format("{}", value)) : null(); }
 
 JsonWriter& JsonWriter::raw(std::string_view json) {
   separate();

@@ -8,7 +8,8 @@
 
 namespace hookd {
 
-// Appends `text` as a JSON string with quotes. Bytes that are not UTF-8 become U+FFFD, so that the result is always JSON.
+// Appends `text` as a JSON string with quotes. Bytes that are not UTF-8 become U+FFFD, so that the result is always
+// JSON.
 void append_json_string(std::string& out, std::string_view text);
 std::string json_string(std::string_view text);
 

@@ -5,6 +5,7 @@
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <atomic>
 #include <mutex>
 
@@ -34,29 +35,50 @@ std::string json_line(Level level, std::string_view message, std::span<const Fie
   out.key("msg").string(message);
   for (const Field& field : fields) {
     out.key(field.key);
-    if (auto* text = std::get_if<std::string>(&field.value)) out.string(*text);
-    else if (auto* number = std::get_if<int64_t>(&field.value)) out.number(*number);
-    else if (auto* real = std::get_if<double>(&field.value)) out.number(*real);
-    else if (auto* flag = std::get_if<bool>(&field.value)) out.boolean(*flag);
-    else out.raw(std::get<Field::Raw>(field.value).json);
+    if (auto* text = std::get_if<std::string>(&field.value))
+      out.string(*text);
+    else if (auto* number = std::get_if<int64_t>(&field.value))
+      out.number(*number);
+    else if (auto* real = std::get_if<double>(&field.value))
+      out.number(*real);
+    else if (auto* flag = std::get_if<bool>(&field.value))
+      out.boolean(*flag);
+    else
+      out.raw(std::get<Field::Raw>(field.value).json);
   }
   out.end_object();
   return std::move(out).take();
 }
 
 bool needs_quotes(std::string_view text) {
-  return text.empty() || text.find_first_of(" \"=\\\n\r\t") != std::string_view::npos;
+  return text.empty() || std::ranges::any_of(text, [](unsigned char c) {
+           return c <= 0x20 || c == 0x7f || c == '"' || c == '=' || c == '\\';
+         });
+}
+
+// A message may have lines of its own; whatever else could steer a terminal is shown, not sent.
+void append_message(std::string& line, std::string_view message) {
+  for (const char c : message) {
+    const auto byte = static_cast<unsigned char>(c);
+    if ((byte < 0x20 && c != '\n' && c != '\t') || byte == 0x7f)
+      line += fmt::format("\\x{:02x}", byte);
+    else
+      line += c;
+  }
 }
 
 std::string text_line(Level level, std::string_view message, std::span<const Field> fields) {
-  std::string line = fmt::format("{} {:5} {}", format_rfc3339(std::chrono::system_clock::now(), 3), name_of(level), message);
+  std::string line = fmt::format("{} {:5} ", format_rfc3339(std::chrono::system_clock::now(), 3), name_of(level));
+  append_message(line, message);
   for (const Field& field : fields) {
     line += ' ';
     line += field.key;
     line += '=';
     if (auto* text = std::get_if<std::string>(&field.value)) {
-      if (needs_quotes(*text)) append_json_string(line, *text);
-      else line += *text;
+      if (needs_quotes(*text))
+        append_json_string(line, *text);
+      else
+        line += *text;
     } else if (auto* number = std::get_if<int64_t>(&field.value)) {
       line += std::to_string(*number);
     } else if (auto* real = std::get_if<double>(&field.value)) {
@@ -106,8 +128,10 @@ void write(Level level, std::string_view message, std::span<const Field> fields)
       return;
     }
   }
-  if (g_logger) g_logger->info("{}", line);
-  else fmt::print(stderr, "{}\n", line);
+  if (g_logger)
+    g_logger->info("{}", line);
+  else
+    fmt::print(stderr, "{}\n", line);
 }
 
 bool parse_level(std::string_view text, Level& level) {

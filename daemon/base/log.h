@@ -28,10 +28,14 @@ struct Field {
   template <class T>
   static decltype(value) make(T&& v) {
     using U = std::decay_t<T>;
-    if constexpr (std::is_same_v<U, bool> || std::is_same_v<U, Raw>) return std::forward<T>(v);
-    else if constexpr (std::is_floating_point_v<U>) return static_cast<double>(v);
-    else if constexpr (std::is_integral_v<U>) return static_cast<int64_t>(v);
-    else return std::string(std::forward<T>(v));
+    if constexpr (std::is_same_v<U, bool> || std::is_same_v<U, Raw>)
+      return std::forward<T>(v);
+    else if constexpr (std::is_floating_point_v<U>)
+      return static_cast<double>(v);
+    else if constexpr (std::is_integral_v<U>)
+      return static_cast<int64_t>(v);
+    else
+      return std::string(std::forward<T>(v));
   }
 };
 
@@ -53,10 +57,18 @@ void set_tap(Tap tap);
 
 using Fields = std::initializer_list<Field>;
 void write(Level level, std::string_view message, std::span<const Field> fields);
-inline void debug(std::string_view message, Fields fields = {}) { write(Level::kDebug, message, {fields.begin(), fields.size()}); }
-inline void info(std::string_view message, Fields fields = {}) { write(Level::kInfo, message, {fields.begin(), fields.size()}); }
-inline void warn(std::string_view message, Fields fields = {}) { write(Level::kWarn, message, {fields.begin(), fields.size()}); }
-inline void error(std::string_view message, Fields fields = {}) { write(Level::kError, message, {fields.begin(), fields.size()}); }
+inline void debug(std::string_view message, Fields fields = {}) {
+  write(Level::kDebug, message, {fields.begin(), fields.size()});
+}
+inline void info(std::string_view message, Fields fields = {}) {
+  write(Level::kInfo, message, {fields.begin(), fields.size()});
+}
+inline void warn(std::string_view message, Fields fields = {}) {
+  write(Level::kWarn, message, {fields.begin(), fields.size()});
+}
+inline void error(std::string_view message, Fields fields = {}) {
+  write(Level::kError, message, {fields.begin(), fields.size()});
+}
 
 // "debug", "info", "warn" (or "warning"), "error" in any case; false if it is none of them.
 bool parse_level(std::string_view text, Level& level);

@@ -28,15 +28,14 @@ inline Failure fail(Error error) { return Failure(std::move(error)); }
 #define HOOKD_CONCAT2(a, b) a##b
 #define HOOKD_CONCAT(a, b) HOOKD_CONCAT2(a, b)
 // HOOKD_TRY(auto value, expression): declares value, or returns the expression's error from the function.
-#define HOOKD_TRY(declaration, expression)                                      \
-  auto HOOKD_CONCAT(hookd_try_, __LINE__) = (expression);                       \
-  if (!HOOKD_CONCAT(hookd_try_, __LINE__))                                      \
+#define HOOKD_TRY(declaration, expression)                                          \
+  auto HOOKD_CONCAT(hookd_try_, __LINE__) = (expression);                           \
+  if (!HOOKD_CONCAT(hookd_try_, __LINE__))                                          \
     return ::hookd::Failure(std::move(HOOKD_CONCAT(hookd_try_, __LINE__)).error()); \
   declaration = *std::move(HOOKD_CONCAT(hookd_try_, __LINE__))
 // HOOKD_CHECK(expression): returns the error of a Result<void>.
-#define HOOKD_CHECK(expression)                                                  \
-  do {                                                                           \
-    auto hookd_check_result = (expression);                                      \
-    if (!hookd_check_result)                                                     \
-      return ::hookd::Failure(std::move(hookd_check_result).error());            \
+#define HOOKD_CHECK(expression)                                                              \
+  do {                                                                                       \
+    auto hookd_check_result = (expression);                                                  \
+    if (!hookd_check_result) return ::hookd::Failure(std::move(hookd_check_result).error()); \
   } while (false)

@@ -16,10 +16,17 @@ Timer& Timer::operator=(Timer&& other) noexcept {
 void Timer::cancel() {
   if (!scheduler_) return;
   auto* scheduler = std::exchange(scheduler_, nullptr);
-  if (scheduler->tasks_.erase({due_, id_}) != 0) scheduler->earliest_changed();
+  // Taken out first and destroyed last: what the task holds may cancel other timers.
+  const auto task = scheduler->tasks_.extract({due_, id_});
+  if (!task.empty()) scheduler->earliest_changed();
 }
 
 bool Timer::pending() const { return scheduler_ && scheduler_->tasks_.contains({due_, id_}); }
+
+Scheduler::~Scheduler() {
+  // A task may hold the last reference to its own Timer, which then looks for itself here and finds nothing.
+  const auto last = std::exchange(tasks_, {});
+}
 
 Timer Scheduler::at(SteadyTime due, Task task) {
   Timer timer;
@@ -37,7 +44,8 @@ std::optional<SteadyTime> Scheduler::next_due() const {
 }
 
 void Scheduler::run_due(SteadyTime now) {
-  // What a task schedules for now runs in the next round: a task that re-arms itself with no delay must not starve the loop.
+  // What a task schedules for now runs in the next round: a task that re-arms itself with no delay must not starve the
+  // loop.
   const uint64_t last = last_id_;
   for (auto it = tasks_.begin(); it != tasks_.end() && it->first.first <= now;) {
     if (it->first.second > last) {

@@ -13,6 +13,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 
 namespace hookd {
 
@@ -46,7 +47,7 @@ class Scheduler {
  public:
   using Task = std::move_only_function<void()>;
 
-  virtual ~Scheduler() = default;
+  virtual ~Scheduler();
   virtual SteadyTime now() const = 0;
   virtual WallTime wall_now() const = 0;
 
@@ -93,6 +94,7 @@ class ManualScheduler final : public Scheduler {
 
   void run_posted();            // until nothing is posted
   void advance(Duration step);  // runs posted tasks and every timer due up to now + step, each at its own time
+  void set_wall(WallTime wall) { wall_start_ = wall - (now_ - SteadyTime{}); }  // the clock is set; steady time goes on
   bool idle() const { return posted_.empty() && !next_due(); }
 
  private:

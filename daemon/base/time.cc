@@ -14,8 +14,15 @@ struct Unit {
   double nanoseconds;
 };
 // Longer names first, so that "ms" is not read as "m".
-constexpr std::array<Unit, 9> kUnits{{{"ns", 1}, {"us", 1e3}, {"\xC2\xB5s", 1e3}, {"\xCE\xBCs", 1e3}, {"ms", 1e6},
-                                      {"s", 1e9}, {"m", 60e9}, {"h", 3600e9}, {"d", 86400e9}}};
+constexpr std::array<Unit, 9> kUnits{{{"ns", 1},
+                                      {"us", 1e3},
+                                      {"\xC2\xB5s", 1e3},
+                                      {"\xCE\xBCs", 1e3},
+                                      {"ms", 1e6},
+                                      {"s", 1e9},
+                                      {"m", 60e9},
+                                      {"h", 3600e9},
+                                      {"d", 86400e9}}};
 
 bool read_digits(std::string_view& text, size_t count, int& value) {
   if (text.size() < count) return false;
@@ -48,9 +55,11 @@ Result<Duration> parse_duration(std::string_view text) {
     const size_t length = std::min(rest.find_first_not_of("0123456789."), rest.size());
     double number = 0;
     const auto parsed = std::from_chars(rest.data(), rest.data() + length, number);
-    if (length == 0 || parsed.ec != std::errc{} || parsed.ptr != rest.data() + length) return bad("a number was expected");
+    if (length == 0 || parsed.ec != std::errc{} || parsed.ptr != rest.data() + length)
+      return bad("a number was expected");
     rest.remove_prefix(length);
-    const auto unit = std::find_if(kUnits.begin(), kUnits.end(), [&](const Unit& u) { return rest.starts_with(u.name); });
+    const auto unit =
+        std::find_if(kUnits.begin(), kUnits.end(), [&](const Unit& u) { return rest.starts_with(u.name); });
     if (unit == kUnits.end()) return bad(rest.empty() ? "the unit is missing" : "the unit is unknown");
     rest.remove_prefix(unit->name.size());
     total += number * unit->nanoseconds;
@@ -76,13 +85,17 @@ std::string format_duration(Duration duration) {
 }
 
 Result<WallTime> parse_rfc3339(std::string_view text) {
-  const auto bad = [&] { return fail(Errc::kDecode, "\"{}\" is not an RFC 3339 time such as 2026-01-31T12:00:00Z", text); };
+  const auto bad = [&] {
+    return fail(Errc::kDecode, "\"{}\" is not an RFC 3339 time such as 2026-01-31T12:00:00Z", text);
+  };
   std::string_view rest = text;
   int y = 0, mo = 0, d = 0, h = 0, mi = 0, s = 0;
-  if (!read_digits(rest, 4, y) || !eat(rest, '-') || !read_digits(rest, 2, mo) || !eat(rest, '-') || !read_digits(rest, 2, d))
+  if (!read_digits(rest, 4, y) || !eat(rest, '-') || !read_digits(rest, 2, mo) || !eat(rest, '-') ||
+      !read_digits(rest, 2, d))
     return bad();
   if (!eat(rest, 'T') && !eat(rest, 't') && !eat(rest, ' ')) return bad();
-  if (!read_digits(rest, 2, h) || !eat(rest, ':') || !read_digits(rest, 2, mi) || !eat(rest, ':') || !read_digits(rest, 2, s))
+  if (!read_digits(rest, 2, h) || !eat(rest, ':') || !read_digits(rest, 2, mi) || !eat(rest, ':') ||
+      !read_digits(rest, 2, s))
     return bad();
   int64_t fraction = 0;
   if (eat(rest, '.')) {
@@ -98,12 +111,16 @@ Result<WallTime> parse_rfc3339(std::string_view text) {
   if (!eat(rest, 'Z') && !eat(rest, 'z')) {
     const bool minus = eat(rest, '-');
     int oh = 0, om = 0;
-    if ((!minus && !eat(rest, '+')) || !read_digits(rest, 2, oh) || !eat(rest, ':') || !read_digits(rest, 2, om)) return bad();
+    if ((!minus && !eat(rest, '+')) || !read_digits(rest, 2, oh) || !eat(rest, ':') || !read_digits(rest, 2, om))
+      return bad();
+    if (oh > 23 || om > 59) return bad();
     offset = hours(oh) + minutes(om);
     if (minus) offset = -offset;
   }
   const year_month_day date{year(y), month(static_cast<unsigned>(mo)), day(static_cast<unsigned>(d))};
   if (!rest.empty() || !date.ok() || h > 23 || mi > 59 || s > 60) return bad();
+  // Nanoseconds in 64 bits reach from 1677 to 2262; Go's zero time, the year 1, is the one that is met in practice.
+  if (y < 1678 || y > 2261) return fail(Errc::kDecode, "{} is outside of the years 1678 to 2261", text);
   return WallTime(sys_days(date) + hours(h) + minutes(mi) + seconds(s) - offset + nanoseconds(fraction));
 }
 
@@ -111,8 +128,9 @@ std::string format_rfc3339(WallTime time, int fraction_digits) {
   const auto day_point = floor<days>(time);
   const year_month_day date(day_point);
   const hh_mm_ss clock(time - day_point);
-  std::string text = fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}", int(date.year()), unsigned(date.month()),
-                                 unsigned(date.day()), clock.hours().count(), clock.minutes().count(), clock.seconds().count());
+  std::string text =
+      fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}", int(date.year()), unsigned(date.month()), unsigned(date.day()),
+                  clock.hours().count(), clock.minutes().count(), clock.seconds().count());
   if (fraction_digits > 0) {
     const std::string nanos = fmt::format("{:09}", clock.subseconds().count());
     text += '.';

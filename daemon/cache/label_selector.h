@@ -29,7 +29,8 @@ class LabelSelector {
   static Result<LabelSelector> from_json(const boost::json::object& object);
 
   bool matches(const Labels& labels) const;
-  std::string to_string() const;  // as the server's labelSelector parameter takes it; canonical, so equal selectors are equal text
+  std::string to_string()
+      const;  // as the server's labelSelector parameter takes it; canonical, so equal selectors are equal text
   bool empty() const { return requirements_.empty(); }
   const std::vector<Requirement>& requirements() const { return requirements_; }
   bool operator==(const LabelSelector&) const = default;

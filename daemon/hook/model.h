@@ -43,13 +43,13 @@ struct Namespaces {  // all empty = every namespace
 };
 
 struct WatchBinding {
-  std::string name;  // unique in the hook; default: the kind in lower case
+  std::string name;         // unique in the hook; default: the kind in lower case
   std::string api_version;  // "" = whatever the server prefers
   std::string kind;         // Kind, plural or short name
   Namespaces namespaces;
   std::vector<std::string> names;  // metadata.name, empty = any
   std::optional<cache::LabelSelector> label_selector;
-  std::string field_selector;  // as the server takes it
+  std::string field_selector;                          // as the server takes it
   bool added = true, modified = true, deleted = true;  // events; all false = snapshot only
   enum class Existing { kAdded, kSync, kNone } existing = Existing::kAdded;
   bool metadata_only = false;
@@ -84,7 +84,10 @@ struct Startup {
 struct Hook {
   std::string name;  // unique in the daemon: DNS label style, at most 100 characters
   std::string path;  // of the file that declares it
-  uint64_t content_hash = 0;  // of the declaring file and the executable's identity: a reload restarts only what changed
+  int line = 0;      // of its name in there, for messages
+  int column = 0;
+  uint64_t content_hash =
+      0;  // of the declaring file and the executable's identity: a reload restarts only what changed
   Run run;
   int concurrency = 1;
   Retry retry;

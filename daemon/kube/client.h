@@ -16,17 +16,18 @@ namespace hookd::kube {
 
 struct ApiRequest {
   std::string method = "GET";
-  std::string path;  // "/api/v1/pods"; path segments already valid in a URL
+  std::string path;                                        // "/api/v1/pods"; path segments already valid in a URL
   std::vector<std::pair<std::string, std::string>> query;  // values are percent-encoded by the client
-  std::string content_type;  // of the body
+  std::string content_type;                                // of the body
   std::string accept = "application/json";
   std::string body;
   net::Pool pool = net::Pool::kRest;
   Duration total_timeout = std::chrono::seconds(60);
   Duration idle_timeout{0};
   bool accept_gzip = false;
-  bool retry = true;               // by the rules of the table "REST retry rules"; false: one try
+  bool retry = true;  // by the rules of the table "REST retry rules"; false: one try
   bool fresh_connection = false;
+  std::string if_none_match{};  // an ApiResponse::etag of before; then 304 without a body is a response, not an error
 };
 
 struct ApiResponse {
@@ -34,6 +35,7 @@ struct ApiResponse {
   std::string body;
   std::string content_type;
   std::vector<std::string> warnings;  // texts of the Warning headers
+  std::string etag{};
 };
 
 using ApiCallback = std::function<void(Result<ApiResponse>)>;
@@ -50,7 +52,8 @@ struct StreamHandlers {
   std::function<void(Result<void>)> on_done;  // once, last; not 200 = the decoded Error
 };
 
-// The seam that apply, discovery and the reflector use; tests script it.
+// The seam that apply, discovery and the reflector use; tests script it. Callbacks come on the loop, never from inside
+// request() or stream(); each of them may destroy its own ApiCall.
 class Api {
  public:
   virtual ~Api() = default;

@@ -25,11 +25,16 @@ class ResourceTable {
   };
   // In the server's order: core first, then groups by priority, preferred version first.
   std::vector<Entry> entries;
-  std::vector<std::string> failed_groups;  // "metrics.k8s.io/v1beta1": known to exist, not answering (D3, D4)
+  std::vector<std::string> failed_groups;   // "metrics.k8s.io/v1beta1": known to exist, not answering (D3, D4)
+  std::vector<std::string> group_versions;  // all in the server's order, also those that failed
 
-  // `api_version` "" = any; `name` = Kind, plural, singular, short name, "plural.group" or "plural.version.group".
-  // Errors: kNotFound (with near names), kUnavailable (its group is in failed_groups), kConfig (ambiguous).
+  // `api_version` "" = any; `name` = Kind, plural, singular, short name, "plural.group" or "plural.version.group"; the
+  // group may be cut short ("deploy.app"). Among several the first in the server's order wins (D7).
+  // Errors: kNotFound (with near names), kUnavailable (its group is in failed_groups).
   Result<ResourceType> find(std::string_view api_version, std::string_view name) const;
+
+  // What `before` knew of the group versions that failed now is kept, behind their groups' answering versions (D3).
+  void keep_failed(const ResourceTable& before);
 };
 
 class Discovery {
@@ -40,7 +45,7 @@ class Discovery {
   ~Discovery();
 
   // From the cache, else after one fresh look at the server (at most one look under way, and not more often than
-  // every `kMinRefresh`). The callback may be called at once.
+  // every kMinRefresh, or kMinRefreshLegacy where one look is dozens of requests). The callback may be called at once.
   void resolve(std::string_view api_version, std::string_view name, Callback callback);
   // What the cache knows now; does not ask the server.
   std::optional<ResourceType> cached(std::string_view api_version, std::string_view name) const;
@@ -51,18 +56,27 @@ class Discovery {
   const ResourceTable& table() const { return table_; }
 
   static constexpr Duration kMinRefresh = std::chrono::seconds(1);
+  static constexpr Duration kMinRefreshLegacy = std::chrono::seconds(10);
 
  private:
   class Look;
   friend class Look;
+  // What one look came to.
+  struct Seen {
+    std::optional<ResourceTable> table;  // nullopt = as before (D5)
+    std::string core_etag, groups_etag;
+    bool legacy = false;
+  };
   void start_look();
-  void finished(Result<ResourceTable> result);
+  void finished(Result<Seen> result);
 
   Api& api_;
   Scheduler& scheduler_;
   ResourceTable table_;
+  std::string core_etag_, groups_etag_;  // of the aggregated documents that table_ was made from
+  bool legacy_ = false;
   bool known_ = false;
-  SteadyTime refreshed_at_{};
+  std::optional<SteadyTime> refreshed_at_;
   std::unique_ptr<Look> look_;
   Timer delayed_;
   std::vector<std::function<void(Result<void>)>> waiting_;

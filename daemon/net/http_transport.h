@@ -20,8 +20,8 @@ struct TlsOptions {
   std::string ca_pem;           // "" = the system's roots; else only these (k8s-client.md A10)
   std::string certificate_pem;  // client certificate, "" = none
   std::string key_pem;
-  std::string server_name;      // SNI and name check; "" = the URL's host (A11)
-  bool insecure = false;        // no check at all
+  std::string server_name;  // SNI and name check; "" = the URL's host (A11)
+  bool insecure = false;    // no check at all
 };
 
 // Each pool has connections of its own, so that watches never starve writes (R54).
@@ -30,13 +30,13 @@ enum class Pool { kWatch, kRest };
 struct HttpRequest {
   std::string method = "GET";
   std::string url;
-  std::vector<std::pair<std::string, std::string>> headers;
-  std::string body;
-  std::shared_ptr<const TlsOptions> tls;  // null = defaults
-  std::string proxy;                      // URL; "" = from the environment
+  std::vector<std::pair<std::string, std::string>> headers{};
+  std::string body{};
+  std::shared_ptr<const TlsOptions> tls{};  // null = defaults
+  std::string proxy{};                      // URL; "" = from the environment
   Pool pool = Pool::kRest;
   bool accept_gzip = false;
-  bool fresh_connection = false;          // do not reuse a pooled connection
+  bool fresh_connection = false;  // do not reuse a pooled connection
   Duration connect_timeout = std::chrono::seconds(30);
   Duration total_timeout{0};  // 0 = none
   Duration idle_timeout{0};   // no byte for this long = Errc::kTimeout; 0 = none
@@ -44,7 +44,7 @@ struct HttpRequest {
 
 struct HttpHead {
   int status = 0;
-  std::vector<std::pair<std::string, std::string>> headers;  // names in lower case
+  std::vector<std::pair<std::string, std::string>> headers;    // names in lower case
   std::string_view header(std::string_view lower_name) const;  // first of that name, "" if none
 };
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -15,10 +16,11 @@
 namespace hookd::process {
 
 struct Limits {  // of the child and what it starts; unset = inherited
-  std::optional<uint64_t> memory_bytes;      // RLIMIT_AS
-  std::optional<Duration> cpu;               // RLIMIT_CPU, whole seconds, rounded up
-  std::optional<uint64_t> open_files;        // RLIMIT_NOFILE
-  std::optional<uint64_t> processes;         // RLIMIT_NPROC
+  // A limit above the one that hookd itself has stays at hookd's.
+  std::optional<uint64_t> memory_bytes;  // RLIMIT_AS, of each process
+  std::optional<Duration> cpu;           // RLIMIT_CPU, of each process, whole seconds, rounded up
+  std::optional<uint64_t> open_files;    // RLIMIT_NOFILE
+  std::optional<uint64_t> processes;     // RLIMIT_NPROC: all processes of the user count, and root is exempt
   bool any() const { return memory_bytes || cpu || open_files || processes; }
 };
 
@@ -26,9 +28,9 @@ struct ChildSpec {
   std::vector<std::string> command;  // argv; command[0] with a slash is a path, else looked up in PATH of `environment`
   std::string directory;             // working directory, "" = the daemon's
   std::vector<std::string> environment;  // whole environment, "NAME=value"
-  std::string user;                  // name or uid, optionally ":group"; "" = the daemon's
+  std::string user;                      // name or uid, optionally ":group"; "" = the daemon's
   Limits limits;
-  Duration timeout{0};               // 0 = none; then SIGTERM to the group, and after `grace` SIGKILL
+  Duration timeout{0};  // 0 = none; then SIGTERM to the group, and after `grace` SIGKILL
   Duration grace = std::chrono::seconds(5);
   size_t stdout_limit_bytes = 32u << 20;  // over it the group is killed and the exit says so
 };
@@ -40,10 +42,15 @@ struct ChildExit {
   int signal = 0;  // for kSignalled (and what ended it after a timeout)
   bool core = false;
   Duration wall{0};
-  Duration cpu{0};            // user + system
-  uint64_t max_rss_bytes = 0;
-  bool stdin_closed_early = false;  // it did not read all of its input; not an error by itself
-  std::string describe() const;     // "exit code 3", "killed by SIGKILL", "timed out after 30s"
+  Duration cpu{0};                  // user + system
+  uint64_t max_rss_bytes = 0;       // 0 = unknown: not above hookd's own (see running_child.cc)
+  bool stdin_closed_early = false;  // it did not take all of its input; not an error by itself
+  Duration timeout{0};              // for kTimedOut: the limit that was hit
+  size_t stdout_limit_bytes = 0;    // for kTooMuchOutput: the limit that was hit
+  // "" or why code and signal tell nothing of the command: `not started: cannot become user "x": …`. Never a success.
+  std::string problem;
+  // "exit code 3", "killed by SIGKILL", "timed out after 30s", `not started: cannot become user "x": …`
+  std::string describe() const;
 };
 
 // Gives the next piece of the child's standard input, "" = end. Asked only when the pipe can take more (pull), so a
@@ -71,7 +78,8 @@ class Child {
 class Launcher {
  public:
   virtual ~Launcher() = default;
-  // Errors: kHookFailed, with which step failed and why ("./x.sh: no such file", "…: permission denied (is the run bit set?)").
+  // Errors: kHookFailed, with which step failed and why ("./x.sh: no such file", "…: permission denied (is the run bit
+  // set?)").
   [[nodiscard]] virtual Result<std::unique_ptr<Child>> start(ChildSpec spec, ChildHandlers handlers) = 0;
 };
 

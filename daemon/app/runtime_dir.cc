@@ -1,0 +1,59 @@
+#include "app/runtime_dir.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <system_error>
+#include <vector>
+
+namespace hookd::app {
+namespace {
+
+// A hookd that was killed leaves its folder with the hooks' kubeconfig behind: the next one clears it away. The number
+// in the name is the owner's process; ours in a container that was started anew is that of the one before.
+void remove_left_behind(const std::string& parent) {
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(parent, error)) {
+    const std::string name = entry.path().filename().string();
+    int pid = 0, length = 0;
+    if (std::sscanf(name.c_str(), "hookd-%d-%*6s%n", &pid, &length) != 1 || static_cast<size_t>(length) != name.size())
+      continue;
+    struct stat status{};
+    if (::lstat(entry.path().c_str(), &status) != 0 || !S_ISDIR(status.st_mode) || status.st_uid != ::geteuid())
+      continue;
+    if (pid != ::getpid() && (::kill(pid, 0) == 0 || errno != ESRCH)) continue;
+    std::filesystem::remove_all(entry.path(), error);
+  }
+}
+
+}  // namespace
+
+Result<RuntimeDir> RuntimeDir::make() {
+  std::vector<std::string> parents;
+  if (const char* tmpdir = ::getenv("TMPDIR"); tmpdir && *tmpdir) parents.emplace_back(tmpdir);
+  parents.insert(parents.end(), {"/tmp", "/dev/shm"});
+  std::string tried;
+  for (const std::string& parent : parents) {
+    remove_left_behind(parent);
+    std::string path = fmt::format("{}/hookd-{}-XXXXXX", parent, ::getpid());
+    // Hooks that run as other users get to the one folder in it that is meant for them, and see nothing of the rest.
+    if (::mkdtemp(path.data()) && ::chmod(path.c_str(), 0711) == 0) return RuntimeDir(std::move(path));
+    tried += fmt::format("{}{}: {}", tried.empty() ? "" : "; ", parent, std::generic_category().message(errno));
+  }
+  return fail(Errc::kConfig,
+              "no place for a private folder ({}); mount a writable /tmp (in Kubernetes an emptyDir) or set TMPDIR",
+              tried);
+}
+
+RuntimeDir::~RuntimeDir() {
+  if (path_.empty()) return;
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
+}
+
+}  // namespace hookd::app

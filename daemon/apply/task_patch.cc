@@ -1,0 +1,196 @@
+// Server-side apply and every patch that is one PATCH. Source: k8s-client.md W1, W2, W5, W12.
+#include "apply/json_text.h"
+#include "apply/task.h"
+#include "base/json_read.h"
+#include "base/json_writer.h"
+#include "base/log.h"
+
+namespace hookd::apply {
+namespace {
+
+using kube::ApiRequest;
+using kube::ApiResponse;
+
+class PatchTask final : public Task {
+ public:
+  using Task::Task;
+
+ private:
+  void begin() override {
+    body_ = make_body();
+    if (!subresource().empty()) return send_patch();
+    const bool merges = op_.verb == Verb::kMergePatch || op_.verb == Verb::kStrategicMergePatch;
+    if (merges && type_.has_subresource("status") && json_raw_at(op_.patch, {"status"}))  // W12
+      log::warn("the server ignores `status` in this patch; use the operation Status",
+                {{"hook", request_.hook}, {"call", request_.call_id}, {"operation", op_.describe()}});
+    send_patch();
+  }
+
+  std::string_view content_type() const {
+    switch (op_.verb) {
+      case Verb::kApply:
+        return "application/apply-patch+yaml";
+      case Verb::kStrategicMergePatch:
+        return "application/strategic-merge-patch+json";
+      case Verb::kJsonPatch:
+        return "application/json-patch+json";
+      default:
+        return "application/merge-patch+json";
+    }
+  }
+  std::string_view doing() const {
+    switch (op_.verb) {
+      case Verb::kApply:
+        return "apply";
+      case Verb::kScale:
+        return "scale";
+      case Verb::kStatus:
+        return "patch the status of";
+      case Verb::kLabel:
+        return "label";
+      case Verb::kAnnotate:
+        return "annotate";
+      default:
+        return "patch";
+    }
+  }
+  std::string_view past(int status) const {
+    switch (op_.verb) {
+      case Verb::kApply:
+        return status == 201 ? "created (by apply)" : "applied";
+      case Verb::kScale:
+        return "scaled";
+      case Verb::kStatus:
+        return "patched the status of";
+      case Verb::kLabel:
+        return "labelled";
+      case Verb::kAnnotate:
+        return "annotated";
+      default:
+        return "patched";
+    }
+  }
+
+  // As members of metadata they make the server refuse another object or version with 409 (W2).
+  Changes preconditions() const {
+    Changes changes;
+    if (!op_.uid.empty()) changes.emplace_back("uid", json_string(op_.uid));
+    if (!op_.resource_version.empty()) changes.emplace_back("resourceVersion", json_string(op_.resource_version));
+    return changes;
+  }
+
+  std::string make_body() const {
+    switch (op_.verb) {
+      case Verb::kApply: {
+        // Output of kubectl carries these; the first is a 400 (W5), a null in an apply takes nothing away (section 11).
+        Changes strip{{"managedFields", std::nullopt}};
+        if (json_raw_at(op_.object, {"metadata", "creationTimestamp"}) == "null")
+          strip.emplace_back("creationTimestamp", std::nullopt);
+        return with_metadata(op_.object, strip);
+      }
+      case Verb::kJsonPatch:
+        return json_patch();
+      case Verb::kStatus:
+        return with_metadata(fmt::format(R"({{"status":{}}})", op_.patch), preconditions());
+      case Verb::kScale:
+        return fmt::format(R"({{"spec":{{"replicas":{}}}}})", op_.replicas);
+      case Verb::kLabel:
+        return with_metadata("{}", with(preconditions(), "labels"));
+      case Verb::kAnnotate:
+        return with_metadata("{}", with(preconditions(), "annotations"));
+      default:
+        return with_metadata(op_.patch, preconditions());
+    }
+  }
+
+  Changes with(Changes changes, std::string_view field) const {
+    JsonWriter out;
+    out.begin_object();
+    for (const auto& [key, value] : op_.entries) value ? out.key(key).string(*value) : out.key(key).null();
+    out.end_object();
+    changes.emplace_back(field, std::move(out).take());
+    return changes;
+  }
+
+  std::string json_patch() const {
+    const auto steps = json_elements(op_.patch);
+    JsonWriter out;
+    out.begin_array();
+    for (const auto& [field, value] : preconditions())
+      out.begin_object()
+          .key("op")
+          .string("test")
+          .key("path")
+          .string("/metadata/" + field)
+          .key("value")
+          .raw(*value)
+          .end_object();
+    if (steps)
+      for (const auto step : *steps) out.raw(step);
+    out.end_array();
+    return std::move(out).take();
+  }
+
+  // Did the hook ask for one version of the object? Then a conflict is the answer, not a race.
+  bool locked() const {
+    if (!op_.resource_version.empty()) return true;
+    const std::string& text = op_.verb == Verb::kApply ? op_.object : op_.patch;
+    const bool whole =
+        op_.verb == Verb::kApply || op_.verb == Verb::kMergePatch || op_.verb == Verb::kStrategicMergePatch;
+    return whole && json_raw_at(text, {"metadata", "resourceVersion"}).value_or("null") != "null";
+  }
+
+  void send_patch() {
+    ApiRequest request;
+    request.method = "PATCH";
+    request.path = path(subresource());
+    request.content_type = content_type();
+    request.body = body_;
+    add_write_query(request);
+    if (op_.verb == Verb::kApply && op_.force) request.query.emplace_back("force", "true");
+    send(std::move(request), [this](Result<ApiResponse> result) {
+      if (!result) return failed(result.error());
+      std::string text(past(result->status));
+      if (op_.verb == Verb::kScale) return finish_written(fmt::format("{} to {}:", text, op_.replicas), *result);
+      finish_written(text, *result);
+    });
+  }
+
+  void refused(const Error& error, std::string text) {
+    Outcome outcome = failed_outcome(op_, doing(), error);
+    outcome.kind = Outcome::Kind::kRefused;
+    outcome.text = std::move(text);
+    finish(std::move(outcome));
+  }
+
+  void failed(const Error& error) {
+    const bool test_failed = op_.verb == Verb::kJsonPatch && error.http_status == 422;
+    if (!op_.uid.empty() &&
+        (is_uid_mismatch(error) || (test_failed && error.what.find("/metadata/uid") != std::string::npos)))
+      return finish(
+          Outcome::Kind::kNotNeeded,
+          fmt::format("{}: another object has this name now, not changed (uid {} is gone)", op_.display(), op_.uid));
+    if (is_field_conflict(error))
+      return refused(
+          error, fmt::format("{}: apply refused: other managers own fields that it sets; `force: true` takes them: {}",
+                             op_.display(), error.what));
+    if (error.code == Errc::kConflict) {
+      if (locked())
+        return refused(error, fmt::format("{}: it changed since the version that the hook names, not changed: {}",
+                                          op_.display(), error.what));
+      return after_conflict(doing(), error, [this] { send_patch(); });  // a plain race (W5)
+    }
+    finish_failed(doing(), error);
+  }
+
+  std::string body_;
+};
+
+}  // namespace
+
+std::unique_ptr<Task> make_patch_task(const TaskContext& context, const Operation& operation,
+                                      const kube::ResourceType& type, Task::Done done) {
+  return std::make_unique<PatchTask>(context, operation, type, std::move(done));
+}
+
+}  // namespace hookd::apply

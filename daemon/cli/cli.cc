@@ -1,0 +1,132 @@
+#include "cli/cli.h"
+
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+
+#include "base/time.h"
+#include "hook/native_loader.h"
+
+namespace hookd::cli {
+namespace {
+
+struct RunFlags {
+  std::string config_file, kubeconfig, context, listen, log_level, log_format, grace;
+  std::vector<std::string> hooks;
+  int concurrency = 0;
+  bool dry_run = false, once = false, strict = false, no_reload = false;
+};
+
+void add_run_flags(CLI::App& run, RunFlags& flags) {
+  run.option_defaults()->take_last();  // a wrapper script's flag can be overridden by adding another
+  run.add_option("--hooks", flags.hooks, "Folder with hooks, walked recursively; may be given several times")
+      ->type_name("DIR")
+      ->take_all();
+  run.add_option("--config", flags.config_file, "The daemon's config file (config/README.md has every key)")
+      ->type_name("FILE")
+      ->envname("HOOKD_CONFIG");
+  run.add_option("--kubeconfig", flags.kubeconfig,
+                 "Kubeconfig; default: KUBECONFIG, ~/.kube/config, the pod's service account")
+      ->type_name("FILE");
+  run.add_option("--context", flags.context, "Context of the kubeconfig; default: its current one")->type_name("NAME");
+  run.add_option("--listen", flags.listen, "Address of /metrics, /healthz and /readyz, or none; default :9115")
+      ->type_name("ADDR:PORT");
+  run.add_option("--log-level", flags.log_level, "debug, info, warn or error")->type_name("LEVEL");
+  run.add_option("--log-format", flags.log_format, "text or json; default: text on a terminal, else json")
+      ->type_name("FORMAT");
+  run.add_option("--concurrency", flags.concurrency, "Calls at once in the whole daemon")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1000));
+  run.add_option("--grace", flags.grace, "How long calls may go on after SIGTERM")->type_name("DURATION");
+  run.add_flag("--dry-run", flags.dry_run,
+               "Hooks run, their operations are sent as server-side dry runs, and the differences are logged");
+  run.add_flag("--once", flags.once,
+               "Handle what is there (start-up, existing objects, each schedule once), then exit");
+  run.add_flag("--strict", flags.strict, "A broken hook ends the start");
+  run.add_flag("--no-reload", flags.no_reload, "Do not watch the hooks folders for changes (SIGHUP still reloads)");
+}
+
+Result<config::DaemonConfig> daemon_config(const RunFlags& flags) {
+  HOOKD_TRY(auto config, config::load_daemon_config(flags.config_file, config::process_environment()));
+  if (!flags.hooks.empty()) config.hooks = flags.hooks;
+  if (!flags.kubeconfig.empty()) config.kubeconfig = flags.kubeconfig;
+  if (!flags.context.empty()) config.context = flags.context;
+  if (!flags.listen.empty()) {
+    HOOKD_TRY(config.listen, config::parse_listen(flags.listen));
+  }
+  if (!flags.log_level.empty() && !log::parse_level(flags.log_level, config.log_level))
+    return fail(Errc::kConfig, "--log-level {}: debug, info, warn or error was expected", flags.log_level);
+  if (flags.log_format == "json")
+    config.log_format = log::Format::kJson;
+  else if (flags.log_format == "text")
+    config.log_format = log::Format::kText;
+  else if (!flags.log_format.empty())
+    return fail(Errc::kConfig, "--log-format {}: text or json was expected", flags.log_format);
+  if (!flags.grace.empty()) {
+    HOOKD_TRY(config.grace, parse_duration(flags.grace));
+  }
+  if (flags.concurrency > 0) config.concurrency = flags.concurrency;
+  config.dry_run |= flags.dry_run;
+  config.once |= flags.once;
+  config.strict |= flags.strict;
+  if (flags.no_reload) config.reload = false;
+  return config;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app{"hookd watches Kubernetes and runs your scripts: events in on stdin, changes out on stdout", "hookd"};
+  app.set_version_flag("--version", std::string("hookd " HOOKD_VERSION));
+  app.require_subcommand(1);
+  app.fallthrough(false);
+  app.footer("`hookd COMMAND --help` tells more.");
+
+  RunFlags run_flags;
+  auto* run = app.add_subcommand("run", "Run the daemon");
+  add_run_flags(*run, run_flags);
+
+  std::vector<std::string> check_folders;
+  std::string check_config;
+  auto* check = app.add_subcommand("check", "Validate hooks (and the daemon's config) without a cluster");
+  check->add_option("DIR", check_folders, "Folders with hooks")->required()->type_name("");
+  check->add_option("--config", check_config, "Also this config file of the daemon")->type_name("FILE");
+
+  CallOptions call_options;
+  auto* call =
+      app.add_subcommand("call", "Call one hook by hand and print the operations that it answers; nothing is applied");
+  call->add_option("HOOK", call_options.hook, "A hook file, or the name of a hook in --hooks")
+      ->required()
+      ->type_name("");
+  call->add_option("--hooks", call_options.hooks, "Folder in which HOOK is looked up by name")->type_name("DIR");
+  call->add_option("--object", call_options.object_file,
+                   "YAML or JSON file with the object of the event; default: the whole call as JSON on stdin")
+      ->type_name("FILE");
+  call->add_option("--binding", call_options.binding,
+                   "Binding of the event; default: the first watch of the object's kind")
+      ->type_name("NAME");
+  call->add_option("--event", call_options.event, "Added, Modified or Deleted")
+      ->type_name("TYPE")
+      ->check(CLI::IsMember({"Added", "Modified", "Deleted"}));
+  call->add_option("--kubeconfig", call_options.kubeconfig, "Becomes KUBECONFIG of the hook")->type_name("FILE");
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    const int code = app.exit(error);
+    return code == 0 ? 0 : 2;
+  }
+  if (*run) {
+    auto config = daemon_config(run_flags);
+    if (!config) {
+      fmt::print(stderr, "hookd: {}\n", config.error().what);
+      return 2;
+    }
+    return run_daemon(*std::move(config));
+  }
+  if (*check) return run_check(check_folders, check_config);
+  return run_call(call_options);
+}
+
+}  // namespace hookd::cli

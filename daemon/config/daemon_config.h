@@ -1,0 +1,53 @@
+// The daemon's own settings: config/hookd.yaml < environment HOOKD_* < flags (which cli lays over the struct).
+// Every key, unit and default stands in config/README.md. Thread: any.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/log.h"
+#include "base/result.h"
+#include "base/scheduler.h"
+
+namespace hookd::config {
+
+struct KubeConfig {
+  double qps = 50;          // requests a second other than watches, 0 = no limit of our own
+  int burst = 100;          // requests at once before qps counts
+  bool compression = true;  // lists and gets, not watches (k8s-client.md R56)
+  int page_size = 500;      // objects in one page of a list
+};
+
+struct DaemonConfig {
+  std::vector<std::string> hooks;  // folders, walked recursively
+  std::string kubeconfig;          // "" = KUBECONFIG, ~/.kube/config, in the cluster
+  std::string context;             // "" = the kubeconfig's current one
+  bool strict = false;             // a broken hook ends the daemon at start
+  std::string listen = ":9115";    // "HOST:PORT", ":PORT"; "" = off ("none" in the file)
+  log::Level log_level = log::Level::kInfo;
+  std::optional<log::Format> log_format;  // unset = text on a terminal, else JSON
+  bool dry_run = false;
+  bool once = false;                          // until idle, then exit
+  int concurrency = 16;                       // calls at once in the whole daemon
+  uint64_t answer_limit_bytes = 32u << 20;    // of one call's answer
+  Duration grace = std::chrono::seconds(30);  // for calls in flight at SIGTERM
+  bool reload = true;                         // watch the hooks folders for changes
+  KubeConfig kube;
+};
+
+// The value of an environment variable; nullopt = not set. An empty value counts as not set.
+using EnvLookup = std::function<std::optional<std::string>(const std::string& name)>;
+EnvLookup process_environment();
+
+// `path` "" = no file, only defaults and environment. Relative folders in the file are taken from the file's folder,
+// those in the environment from the working directory. Errors: kNotFound, kConfig; every problem on a line of its own
+// ("FILE:LINE:COLUMN: key: …", "HOOKD_GRACE: …").
+Result<DaemonConfig> load_daemon_config(const std::string& path, const EnvLookup& env);
+
+// "9115", ":9115", "0.0.0.0:9115", "[::1]:9115" -> with its colon; "none" -> "". Errors: kConfig.
+Result<std::string> parse_listen(std::string_view text);
+
+}  // namespace hookd::config

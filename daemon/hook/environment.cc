@@ -1,0 +1,56 @@
+#include "hook/environment.h"
+
+#include <algorithm>
+#include <boost/process/v2/environment.hpp>
+#include <map>
+
+namespace hookd::hook {
+namespace {
+
+bool of_the_daemon_alone(std::string_view name) {
+  static constexpr std::string_view kNames[] = {
+      "KUBECONFIG",   "NOTIFY_SOCKET",         "LISTEN_FDS",     "LISTEN_PID",   "LISTEN_FDNAMES", "WATCHDOG_USEC",
+      "WATCHDOG_PID", "CREDENTIALS_DIRECTORY", "JOURNAL_STREAM", "INVOCATION_ID"};
+  return name.starts_with("HOOKD_") || std::ranges::find(kNames, name) != std::end(kNames);
+}
+
+// Without these hardly any program starts, so that a restricted environment has them too.
+bool always_needed(std::string_view name) {
+  static constexpr std::string_view kNames[] = {"PATH", "HOME", "LANG", "TZ", "TMPDIR"};
+  return std::ranges::find(kNames, name) != std::end(kNames);
+}
+
+}  // namespace
+
+std::vector<std::string> hook_environment(const Hook& hook, const CallNames& names,
+                                          const std::vector<std::string>& daemon) {
+  std::map<std::string, std::string> variables;
+  for (const std::string& entry : daemon) {
+    const size_t equals = entry.find('=');
+    if (equals == std::string::npos || equals == 0) continue;
+    const std::string name = entry.substr(0, equals);
+    if (of_the_daemon_alone(name)) continue;
+    const bool wanted = hook.run.inherit_all || always_needed(name) ||
+                        std::ranges::find(hook.run.inherit_only, name) != hook.run.inherit_only.end();
+    if (wanted) variables[name] = entry.substr(equals + 1);
+  }
+  variables.try_emplace("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
+  for (const auto& [name, value] : hook.run.env) variables[name] = value;
+  if (!names.kubeconfig.empty()) variables["KUBECONFIG"] = names.kubeconfig;
+  variables["HOOKD_HOOK"] = hook.name;
+  variables["HOOKD_BINDING"] = names.binding;
+  variables["HOOKD_CALL_ID"] = names.call_id;
+  variables["HOOKD_ATTEMPT"] = std::to_string(names.attempt);
+  variables["HOOKD_ANSWER"] = names.answer_file;
+  std::vector<std::string> entries;
+  for (const auto& [name, value] : variables) entries.push_back(name + "=" + value);
+  return entries;
+}
+
+std::vector<std::string> own_environment() {
+  std::vector<std::string> entries;
+  for (const auto& entry : boost::process::v2::environment::current()) entries.push_back(entry.string());
+  return entries;
+}
+
+}  // namespace hookd::hook

@@ -1,0 +1,82 @@
+#include "hook/event.h"
+
+namespace hookd::hook {
+namespace {
+
+// What `waiting` and then `next` of the same object mean together; false: they stay two.
+bool combine(Event& waiting, Event& next) {
+  using Type = Event::Type;
+  if (waiting.again) {  // the hook saw that state already: what is new is `next` alone
+    const SteadyTime seen = waiting.seen;
+    waiting = std::move(next);
+    waiting.seen = seen;
+    return true;
+  }
+  if (waiting.type == Type::kDeleted && next.type != Type::kDeleted) return false;  // it left and came back
+  if (waiting.type == Type::kDeleted) {
+    waiting.object = std::move(next.object);
+    return true;
+  }
+  waiting.object = std::move(next.object);
+  waiting.value = std::move(next.value);
+  if (next.type == Type::kDeleted) {
+    waiting.type = Type::kDeleted;
+    waiting.old = nullptr;
+    waiting.old_value = nullptr;
+    waiting.final_state_unknown = next.final_state_unknown;
+  }
+  return true;
+}
+
+// An object that comes and goes while its hook fails must not pile up deletions: with nothing of the binding between
+// them, two of the same object are one.
+void fold_deletions(std::vector<Event>& waiting, size_t last) {
+  if (waiting[last].type != Event::Type::kDeleted) return;
+  for (size_t i = last; i-- > 0;) {
+    Event& before = waiting[i];
+    if (before.binding != waiting[last].binding) continue;
+    if (before.type != Event::Type::kDeleted || !before.object || before.object->uid != waiting[last].object->uid)
+      return;
+    waiting[last].seen = before.seen;
+    waiting.erase(waiting.begin() + static_cast<ptrdiff_t>(i));
+    return;
+  }
+}
+
+}  // namespace
+
+std::string_view to_string(Event::Type type) {
+  switch (type) {
+    case Event::Type::kAdded:
+      return "Added";
+    case Event::Type::kModified:
+      return "Modified";
+    case Event::Type::kDeleted:
+      return "Deleted";
+    case Event::Type::kSync:
+      return "Sync";
+    case Event::Type::kSchedule:
+      return "Schedule";
+    case Event::Type::kStartup:
+      return "Startup";
+  }
+  return "";
+}
+
+void merge(std::vector<Event>& waiting, Event next) {
+  for (auto it = waiting.rbegin(); it != waiting.rend(); ++it) {
+    if (it->binding != next.binding) continue;
+    if (!next.object) {  // a second tick, sync or start-up says nothing new
+      if (it->type == next.type) return;
+      continue;
+    }
+    if (!it->object || !next.coalesce) break;
+    if (it->object->uid == next.object->uid && next.again) return;  // what waits is newer
+    if (it->object->uid == next.object->uid && combine(*it, next))
+      return fold_deletions(waiting, static_cast<size_t>(it.base() - waiting.begin()) - 1);
+    break;  // only the last event of the binding may take it in: order
+  }
+  waiting.push_back(std::move(next));
+}
+
+}  // namespace hookd::hook

@@ -1,0 +1,47 @@
+// What a hook is called with: events, and snapshots of one moment. Plain values. Thread: loop only.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/scheduler.h"
+#include "cache/object.h"
+#include "kube/resource_type.h"
+
+namespace hookd::hook {
+
+struct SnapshotEntry {
+  cache::ObjectPtr object;                   // text empty: only the identity is kept
+  std::shared_ptr<const std::string> value;  // JSON text; null = the binding has no `value`
+};
+
+struct Snapshot {
+  std::shared_ptr<const kube::ResourceType> type;
+  std::vector<SnapshotEntry> entries;  // by key
+};
+
+struct Event {
+  enum class Type { kAdded, kModified, kDeleted, kSync, kSchedule, kStartup };
+  Type type = Type::kAdded;
+  std::string binding;
+  std::shared_ptr<const kube::ResourceType> resource;  // of the object; null without one
+  cache::ObjectPtr object;                             // null for kSync, kSchedule, kStartup
+  cache::ObjectPtr old;                                // kModified
+  std::shared_ptr<const std::string> value;            // JSON text
+  std::shared_ptr<const std::string> old_value;
+  bool final_state_unknown = false;  // kDeleted: the last state was not seen
+  bool coalesce = true;
+  bool again = false;  // the hook asked to be called again: the object is brought up to date when the call is made
+  SteadyTime seen{};   // when it came in
+};
+
+std::string_view to_string(Event::Type type);  // as hooks see it: "Added"
+
+// Puts `next` behind what waits for the same key: events of one binding about one object (by uid) become one, with the
+// first `old` and the last object; a deletion and a new namesake stay two. (product.md `coalesce: latest`)
+void merge(std::vector<Event>& waiting, Event next);
+
+}  // namespace hookd::hook

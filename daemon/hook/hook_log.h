@@ -1,0 +1,19 @@
+// A hook's stderr lines in the daemon's log. Thread: loop only. Source: product.md section 3.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace hookd::hook {
+
+struct LogContext {
+  std::string hook;
+  std::string binding;
+  std::string call_id;
+};
+
+// A line that is a JSON object keeps its level (`level` or `severity`: debug, info, warn, error, fatal, …), its message
+// (`msg` or `message`) and its other fields; any other line is a message of level info.
+void log_hook_line(const LogContext& context, std::string_view line);
+
+}  // namespace hookd::hook

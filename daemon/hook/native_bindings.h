@@ -1,0 +1,29 @@
+// The parts of a native hook that say when it runs and what it may do. Every reader reports into its Reader's
+// Problems; what it returns is only meant for use if nothing was reported. Thread: any.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "config/reader.h"
+#include "hook/model.h"
+#include "hook/native_loader.h"
+
+namespace hookd::hook {
+
+// The maps of a spec that declare bindings, each reported once if it is none.
+struct BindingReaders {
+  explicit BindingReaders(config::Reader& spec)
+      : watch(spec.maps("watch")), schedule(spec.maps("schedule")), startup(spec.map("startup")) {}
+  std::vector<config::Reader> watch;
+  std::vector<config::Reader> schedule;
+  std::optional<config::Reader> startup;
+};
+
+void read_bindings(BindingReaders& readers, const CronCheck& cron_check, Hook& out);
+std::optional<std::vector<apply::AllowRule>> read_allow(config::Reader& spec);
+
+// Names are unique over all bindings and every include names a watch. For a hook from read_bindings.
+void check_bindings(BindingReaders& readers, const Hook& hook);
+
+}  // namespace hookd::hook

@@ -1,0 +1,389 @@
+#include "hook/runner.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <random>
+
+#include "base/fd.h"
+#include "base/ids.h"
+#include "base/log.h"
+#include "base/time.h"
+#include "hook/environment.h"
+#include "hook/hook_log.h"
+#include "process/line_splitter.h"
+
+namespace hookd::hook {
+namespace {
+
+constexpr size_t kMaxTextLines = 1000;  // of one call, to the log
+constexpr size_t kLastWordsBytes = 200;
+constexpr Duration kAnswerStaysFresh = std::chrono::seconds(10);
+
+bool means_one_object(const apply::Operation& op) {
+  return apply::is_delete(op.verb) || op.verb == apply::Verb::kEvict;
+}
+
+// Which of the objects an item is about, for the log: the first, and how many more.
+std::string subject_of(const std::vector<Event>& events) {
+  std::string subject;
+  size_t more = 0;
+  for (const Event& event : events) {
+    if (!event.object) continue;
+    if (subject.empty())
+      subject = event.object->key();
+    else
+      ++more;
+  }
+  return more == 0 ? subject : fmt::format("{} and {} more", subject, more);
+}
+
+bool is_later(const process::ChildExit& exit) {
+  return exit.kind == process::ChildExit::Kind::kExited && exit.code == 75;
+}
+bool is_permanent(const process::ChildExit& exit) {
+  return exit.kind == process::ChildExit::Kind::kExited &&
+         (exit.code == 65 || exit.code == 78);  // EX_DATAERR, EX_CONFIG
+}
+bool is_ok(const process::ChildExit& exit) { return exit.kind == process::ChildExit::Kind::kExited && exit.code == 0; }
+
+}  // namespace
+
+class Runner::Active {
+ public:
+  Active(Runner& owner, Queue::Item item, Done done) : owner_(owner), item_(std::move(item)), done_(std::move(done)) {
+    id_ = make_id(services().random);
+    binding_ = item_.events.empty() ? "" : item_.events.front().binding;
+    call_ = make_call(hook(), item_, owner_.gather_, id_, services().scheduler.wall_now());
+  }
+
+  void start() {
+    // The world may have changed since the hook decided: a pod that had to go then may be fine by now.
+    const bool fresh = services().scheduler.now() - item_.carry.answered < kAnswerStaysFresh;
+    if (!item_.carry.left.empty() && !item_.fresh_events && fresh) return apply(std::exchange(item_.carry.left, {}));
+    // A new call: what the last answer left undone or was refused is for the new one to say.
+    item_.carry.left.clear();
+    item_.carry.refused.clear();
+    item_.carry.requeue_after.reset();
+    answer_file_ = answer_path();
+    process::ChildSpec spec;
+    spec.command = hook().run.command;
+    spec.directory = hook().run.directory;
+    spec.environment =
+        hook_environment(hook(), {id_, binding_, item_.attempt, answer_file_, services().options.kubeconfig},
+                         services().options.environment);
+    spec.user = hook().run.user;
+    spec.limits = hook().run.limits;
+    spec.timeout = hook().run.timeout;
+    spec.grace = hook().run.grace;
+    spec.stdout_limit_bytes = services().options.answer_limit_bytes;
+
+    process::ChildHandlers handlers;
+    handlers.input = [writer = std::make_shared<CallWriter>(call_)] { return writer->next(); };
+    handlers.on_stdout = [this](std::string_view bytes) { output_ += bytes; };
+    handlers.on_stderr = [this](std::string_view bytes) { errors_.feed(bytes); };
+    handlers.on_exit = [this](process::ChildExit exit) { exited(exit); };
+    if (item_.attempt == 1 && !item_.events.empty() && item_.events.front().seen != SteadyTime{}) {
+      const double waited =
+          std::chrono::duration<double>(services().scheduler.now() - item_.events.front().seen).count();
+      services().metrics.observe("hookd_event_to_call_seconds", {{"hook", hook().name}}, waited);
+    }
+    auto child = services().launcher.start(std::move(spec), std::move(handlers));
+    if (!child) return failed("failed", child.error().what);
+    child_ = *std::move(child);
+  }
+
+  void terminate() {
+    if (child_) child_->terminate();
+  }
+
+ private:
+  const Hook& hook() const { return *owner_.hook_; }
+  RunnerServices& services() const { return owner_.services_; }
+
+  void exited(const process::ChildExit& exit) {
+    errors_.finish();
+    child_.reset();
+    services().metrics.observe("hookd_call_seconds", {{"hook", hook().name}},
+                               std::chrono::duration<double>(exit.wall).count());
+    log::debug("hook ended", {{"hook", hook().name},
+                              {"binding", binding_},
+                              {"call", id_},
+                              {"exit", exit.describe()},
+                              {"wall", format_duration(exit.wall)},
+                              {"cpu", format_duration(exit.cpu)},
+                              {"rss_bytes", exit.max_rss_bytes}});
+    auto from_file = take_answer_file();
+    if (is_later(exit))
+      return end(Queue::Verdict::kRetry, "later", "the hook asked to be called again later (exit code 75)");
+    if (is_permanent(exit))
+      return end(Queue::Verdict::kGiveUp, "refused",
+                 with_last_line(fmt::format("the hook gave up on this event for good ({})", exit.describe())));
+    if (!is_ok(exit)) {
+      const bool timeout = exit.kind == process::ChildExit::Kind::kTimedOut;
+      return failed(timeout ? "timeout" : "failed", with_last_line(exit.describe()));
+    }
+    if (from_file) {
+      log_text(output_);
+      output_ = *std::move(from_file);
+    } else if (from_file.error().code != Errc::kNotFound) {
+      return failed("failed", "the answer file cannot be read, nothing was applied: " + from_file.error().what);
+    }
+    auto answer = parse_answer(output_);
+    if (!answer) return failed("failed", "the answer was not understood, nothing was applied: " + answer.error().what);
+    note_text(answer->text);
+    for (const std::string& message : answer->messages)
+      log::info(message, {{"hook", hook().name}, {"binding", binding_}, {"call", id_}});
+    item_.carry.answered = services().scheduler.now();
+    output_.clear();
+    output_.shrink_to_fit();
+    const auto requeue_after = answer->requeue_after;
+    auto operations = operations_of(*std::move(answer), *call_);
+    if (!operations)
+      return failed("failed", "the answer was not understood, nothing was applied: " + operations.error().what);
+    item_.carry.requeue_after = requeue_after;
+    pin_uids(*operations);
+    item_.carry.done.leave_out(*operations, [this](const apply::Operation& op) {
+      return object_in_call(*call_, op.api_version, op.kind, op.ns.empty() ? namespace_meant(op) : op.ns, op.name);
+    });
+    apply(*std::move(operations));
+  }
+
+  // A deletion means the object that the hook was shown. Said here once, so that no retry can mean a namesake made
+  // since.
+  void pin_uids(std::vector<apply::Operation>& operations) const {
+    for (apply::Operation& op : operations) {
+      if (!op.uid.empty() || !means_one_object(op)) continue;
+      const std::string ns = op.ns.empty() ? namespace_meant(op) : op.ns;
+      if (auto uid = uid_in_call(*call_, op.api_version, op.kind, ns, op.name)) op.uid = *std::move(uid);
+    }
+  }
+
+  // Cluster-scoped objects have no namespace: only where the name is found with the default one may it be meant.
+  std::string namespace_meant(const apply::Operation& op) const {
+    if (uid_in_call(*call_, op.api_version, op.kind, "", op.name)) return "";
+    return owner_.services_.options.default_namespace;
+  }
+
+  // A hook that runs as another user cannot write into our private folder: it gets one where anybody may make a file,
+  // but nobody may look what is there. The name is the secret, so it is not the call's id, which stands in the log.
+  std::string answer_path() const {
+    if (hook().run.user.empty()) return services().options.runtime_dir + "/answer-" + id_;
+    const std::string folder = services().options.runtime_dir + "/answers";
+    if (::mkdir(folder.c_str(), 0733) == 0 && ::chmod(folder.c_str(), 01733) != 0)
+      log::warn("hooks of other users cannot write an answer file", {{"folder", folder}});
+    std::random_device secret;
+    return fmt::format("{}/{:08x}{:08x}{:08x}{:08x}", folder, secret(), secret(), secret(), secret());
+  }
+
+  // Errors: kNotFound where the hook wrote none. What lies there may be a trap: a link, a pipe.
+  Result<std::string> take_answer_file() {
+    auto content = read_regular_file(answer_file_, services().options.answer_limit_bytes);
+    ::unlink(answer_file_.c_str());
+    return content;
+  }
+
+  void log_text(std::string_view text) {
+    size_t count = 0;
+    process::LineSplitter lines([&](std::string_view line) {
+      if (++count <= kMaxTextLines) log_hook_line({hook().name, binding_, id_}, line);
+    });
+    lines.feed(text);
+    lines.finish();
+    note_left_out(count);
+  }
+
+  // Text among the documents is most often a chatty command; said once a hook, so that the log does not fill with
+  // hints.
+  void note_text(const std::vector<std::string>& lines) {
+    if (lines.empty()) return;
+    for (size_t i = 0; i < std::min(lines.size(), kMaxTextLines); ++i) log_text(lines[i]);
+    note_left_out(lines.size());
+    if (std::exchange(owner_.hinted_, true)) return;
+    log::info(
+        "the hook prints text that is no document: it is logged, not applied; write it to stderr, or the answer to the "
+        "file named by HOOKD_ANSWER",
+        {{"hook", hook().name}, {"text", lines.front().substr(0, 200)}});
+  }
+
+  void note_left_out(size_t lines) {
+    if (lines > kMaxTextLines)
+      log::warn("too much text from a hook, the rest is not logged",
+                {{"hook", hook().name}, {"call", id_}, {"lines", lines}, {"limit", kMaxTextLines}});
+  }
+
+  // A hook that fails without a word on stderr may have said it on stdout; but of a document there nothing may get into
+  // the log, it can be a Secret.
+  std::string with_last_line(std::string text) const {
+    std::string_view words = last_error_line_;
+    if (words.empty()) {
+      words = std::string_view(output_).substr(0, output_.find_last_not_of(" \t\r\n") + 1);
+      words = words.substr(words.rfind('\n') + 1);
+      for (const std::string_view sign : {"{", "apiVersion:", "kind:", "---"})
+        if (output_.find(sign) != std::string::npos) words = {};
+    }
+    return words.empty() ? text : fmt::format("{}; its last words: {}", text, words.substr(0, kLastWordsBytes));
+  }
+
+  void apply(std::vector<apply::Operation> operations) {
+    operations_ = std::move(operations);
+    if (operations_.empty()) return finish_applied();
+    apply::Request request;
+    request.operations = operations_;
+    request.hook = hook().name;
+    request.call_id = id_;
+    request.default_namespace = services().options.default_namespace;
+    request.dry_run = services().options.dry_run;
+    request.allow = hook().allow;
+    request.uid_of = [call = call_](std::string_view api_version, std::string_view kind, std::string_view ns,
+                                    std::string_view name) { return uid_in_call(*call, api_version, kind, ns, name); };
+    run_ = services().applier.apply(std::move(request),
+                                    [this](std::vector<apply::Outcome> outcomes) { applied(std::move(outcomes)); });
+  }
+
+  void applied(std::vector<apply::Outcome> outcomes) {
+    Duration at_least{};
+    for (const apply::Outcome& outcome : outcomes) {
+      const apply::Operation& op = operations_[outcome.index];
+      record(op, outcome);
+      switch (outcome.kind) {
+        case apply::Outcome::Kind::kDone:
+        case apply::Outcome::Kind::kNotNeeded:
+          item_.carry.done.note(op, outcome);
+          if (outcome.requeue_after) item_.carry.requeue_after = outcome.requeue_after;
+          if (outcome.metric) owner_.hook_metric(*outcome.metric);
+          break;
+        case apply::Outcome::Kind::kRetry:
+          item_.carry.left.push_back(op);
+          item_.carry.left.back().maybe_done |= outcome.unknown;
+          // The applier looked up which object is meant; the retry must mean the same one.
+          if (op.uid.empty() && !outcome.uid.empty() && means_one_object(op)) item_.carry.left.back().uid = outcome.uid;
+          item_.carry.last_error = outcome.text;
+          if (outcome.retry_after) at_least = std::max<Duration>(at_least, *outcome.retry_after);
+          break;
+        case apply::Outcome::Kind::kRefused:
+          if (item_.carry.refused.empty()) item_.carry.refused = outcome.text;
+          item_.carry.last_error = outcome.text;
+          break;
+      }
+    }
+    if (!item_.carry.left.empty())
+      return end(Queue::Verdict::kRetry, "failed",
+                 fmt::format("{} operation(s) are left to do: {}", item_.carry.left.size(), item_.carry.last_error),
+                 at_least);
+    finish_applied();
+  }
+
+  void record(const apply::Operation& op, const apply::Outcome& outcome) {
+    services().metrics.count("hookd_operations_total", {{"hook", hook().name},
+                                                        {"operation", std::string(apply::to_string(op.verb))},
+                                                        {"outcome", std::string(apply::to_string(outcome.kind))}});
+    const log::Level level = outcome.kind == apply::Outcome::Kind::kRefused ? log::Level::kError
+                             : outcome.kind == apply::Outcome::Kind::kRetry ? log::Level::kWarn
+                                                                            : log::Level::kInfo;
+    std::vector<log::Field> fields{{"hook", hook().name},
+                                   {"call", id_},
+                                   {"operation", apply::to_string(op.verb)},
+                                   {"outcome", apply::to_string(outcome.kind)}};
+    if (services().options.dry_run) fields.emplace_back("dryRun", true);
+    log::write(level, outcome.text, fields);
+    if (!outcome.diff.empty())
+      log::info("would change " + op.display() + ":\n" + outcome.diff, {{"hook", hook().name}, {"call", id_}});
+  }
+
+  void finish_applied() {
+    if (!item_.carry.refused.empty()) return end(Queue::Verdict::kGiveUp, "refused", item_.carry.refused);
+    end(Queue::Verdict::kDone, "ok", "");
+  }
+
+  void failed(std::string_view result, std::string why) { end(Queue::Verdict::kRetry, result, std::move(why)); }
+
+  void end(Queue::Verdict verdict, std::string_view result, std::string why, Duration at_least = {}) {
+    services().metrics.count("hookd_calls_total", {{"hook", hook().name}, {"result", std::string(result)}});
+    if (!why.empty()) item_.carry.last_error = why;
+    std::vector<log::Field> fields{
+        {"hook", hook().name}, {"binding", binding_}, {"call", id_}, {"attempt", item_.attempt}, {"result", result}};
+    if (const std::string subject = subject_of(item_.events); !subject.empty()) fields.emplace_back("object", subject);
+    if (!why.empty()) fields.emplace_back("error", why);
+    const bool loud = verdict == Queue::Verdict::kGiveUp;
+    const bool quiet = result == "ok" || result == "later";
+    log::write(loud    ? log::Level::kError
+               : quiet ? log::Level::kInfo
+                       : log::Level::kWarn,
+               quiet  ? "call"
+               : loud ? "call failed for good"
+                      : "call failed, will be tried again",
+               fields);
+    std::optional<Duration> requeue;
+    if (verdict != Queue::Verdict::kRetry) requeue = std::exchange(item_.carry.requeue_after, std::nullopt);
+    if (requeue && *requeue <= Duration::zero()) requeue.reset();  // "0s" would be a call without end
+    // Posted: this object goes before the queue hears of it, so that the queue may start the next one.
+    services().scheduler.post(
+        [owner = &owner_, self = this, alive = std::weak_ptr(owner_.alive_), verdict, at_least, requeue] {
+          if (!alive.lock()) return;
+          const auto position =
+              std::ranges::find_if(owner->active_, [self](const auto& active) { return active.get() == self; });
+          if (position == owner->active_.end()) return;
+          auto keep = std::move(*position);
+          owner->active_.erase(position);
+          const Done done = std::move(keep->done_);
+          Queue::Item item = std::move(keep->item_);
+          keep.reset();
+          done(std::move(item), verdict, at_least, requeue);
+        });
+  }
+
+  Runner& owner_;
+  Queue::Item item_;
+  Done done_;
+  std::string id_;
+  std::string binding_;
+  std::shared_ptr<const Call> call_;
+  std::string answer_file_;
+  std::unique_ptr<process::Child> child_;
+  std::string output_;
+  std::string last_error_line_;
+  process::LineSplitter errors_{[this](std::string_view line) {
+    if (line.find_first_not_of(" \t\r") != std::string_view::npos) last_error_line_ = line.substr(0, kLastWordsBytes);
+    log_hook_line({hook().name, binding_, id_}, line);
+  }};
+  std::vector<apply::Operation> operations_;
+  std::unique_ptr<apply::Run> run_;
+};
+
+Runner::Runner(std::shared_ptr<const Hook> hook, RunnerServices services, Gather gather)
+    : hook_(std::move(hook)), services_(services), gather_(std::move(gather)) {}
+Runner::~Runner() = default;
+
+void Runner::run(Queue::Item item, Done done) {
+  auto& active = active_.emplace_back(std::make_unique<Active>(*this, std::move(item), std::move(done)));
+  active->start();
+}
+
+void Runner::terminate() {
+  for (auto& active : active_) active->terminate();
+}
+
+void Runner::hook_metric(const apply::MetricSample& sample) {
+  using Action = apply::MetricSample::Action;
+  const auto kind = sample.action == Action::kAdd   ? metrics::Registry::Kind::kCounter
+                    : sample.action == Action::kSet ? metrics::Registry::Kind::kGauge
+                                                    : metrics::Registry::Kind::kHistogram;
+  metrics::Labels labels(sample.labels.begin(), sample.labels.end());
+  labels["hook"] = hook_->name;
+  // `le` is how Prometheus tells the buckets apart.
+  auto named =
+      kind == metrics::Registry::Kind::kHistogram && labels.contains("le")
+          ? fail(Errc::kInvalid, "the metric {} has a label \"le\", which a histogram makes itself", sample.name)
+          : services_.metrics.check_name(sample.name, kind);
+  if (!named)
+    return log::warn("a metric of a hook was not taken", {{"hook", hook_->name}, {"error", named.error().what}});
+  if (sample.action == Action::kAdd)
+    services_.metrics.count(sample.name, labels, sample.value);
+  else if (sample.action == Action::kSet)
+    services_.metrics.set(sample.name, labels, sample.value);
+  else
+    services_.metrics.observe(sample.name, labels, sample.value, sample.buckets);
+}
+
+}  // namespace hookd::hook

@@ -1,0 +1,121 @@
+#include "metrics/registry.h"
+
+#include <prometheus/counter.h>
+#include <prometheus/gauge.h>
+#include <prometheus/histogram.h>
+#include <prometheus/registry.h>
+#include <prometheus/text_serializer.h>
+
+#include <sstream>
+
+#include "base/log.h"
+
+namespace hookd::metrics {
+namespace {
+
+const std::map<std::string, std::string>& help_texts() {
+  static const std::map<std::string, std::string> texts{
+      {"hookd_build_info", "Which hookd this is"},
+      {"hookd_calls_total", "Calls of hooks by result"},
+      {"hookd_call_seconds", "Time from a hook's start to its exit"},
+      {"hookd_event_to_call_seconds", "Time from an event to the start of its first call"},
+      {"hookd_events_total", "Events that bindings put on the queue"},
+      {"hookd_operations_total", "Operations of hooks by outcome"},
+      {"hookd_queue_keys", "Keys with anything waiting, running or delayed"},
+      {"hookd_queue_delayed", "Keys that failed and wait for their next try"},
+      {"hookd_parked", "Items given up and kept"},
+      {"hookd_filter_errors_total", "Objects on which when, since or value failed"},
+      {"hookd_schedule_skipped_total", "Schedule ticks dropped because the former run was not over"},
+      {"hookd_objects", "Objects in memory"},
+      {"hookd_object_bytes", "Bytes of object text in memory, as stored and unpacked"},
+      {"hookd_lists", "Lists started"},
+      {"hookd_watches", "Watches started"},
+      {"hookd_watch_events", "Watch events received"},
+      {"hookd_watch_up", "1 while the collection is followed"},
+      {"hookd_hooks", "Hooks by state"},
+      {"process_resident_memory_bytes", "Memory of hookd that is resident"},
+      {"process_open_fds", "Open descriptors of hookd"},
+      {"hookd_loop_lag_seconds", "How late a 100 ms heartbeat came"}};
+  return texts;
+}
+
+std::string help_for(const std::string& name) {
+  const auto& texts = help_texts();
+  const auto it = texts.find(name);
+  return it == texts.end() ? "Made by a hook" : it->second;
+}
+
+const prometheus::Histogram::BucketBoundaries& default_buckets() {
+  static const prometheus::Histogram::BucketBoundaries bounds{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25,
+                                                              0.5,   1,      2.5,   5,    10,    30,   100};
+  return bounds;
+}
+
+}  // namespace
+
+struct Registry::Families {
+  std::map<std::string, prometheus::Family<prometheus::Counter>*> counters;
+  std::map<std::string, prometheus::Family<prometheus::Gauge>*> gauges;
+  std::map<std::string, prometheus::Family<prometheus::Histogram>*> histograms;
+  std::map<std::string, std::map<Labels, prometheus::Gauge*>> gauge_series;
+};
+
+Registry::Registry() : registry_(std::make_shared<prometheus::Registry>()), families_(std::make_unique<Families>()) {}
+Registry::~Registry() = default;
+
+void Registry::count(const std::string& name, const Labels& labels, double by) {
+  auto& family = families_->counters[name];
+  if (!family) family = &prometheus::BuildCounter().Name(name).Help(help_for(name)).Register(*registry_);
+  family->Add(labels).Increment(by);
+}
+
+void Registry::set(const std::string& name, const Labels& labels, double value) {
+  auto& family = families_->gauges[name];
+  if (!family) family = &prometheus::BuildGauge().Name(name).Help(help_for(name)).Register(*registry_);
+  auto& series = families_->gauge_series[name][labels];
+  if (!series) series = &family->Add(labels);
+  series->Set(value);
+}
+
+void Registry::observe(const std::string& name, const Labels& labels, double value,
+                       const std::vector<double>& buckets) {
+  auto& family = families_->histograms[name];
+  if (!family) family = &prometheus::BuildHistogram().Name(name).Help(help_for(name)).Register(*registry_);
+  family->Add(labels, buckets.empty() ? default_buckets() : buckets).Observe(value);
+}
+
+Result<void> Registry::check_name(const std::string& name, Kind kind) const {
+  if (name.starts_with("hookd_") || name.starts_with("process_"))
+    return fail(Errc::kInvalid,
+                "the metric {} would be among the daemon's own (hookd_, process_); give it another beginning", name);
+  const bool counter = families_->counters.contains(name), gauge = families_->gauges.contains(name),
+             histogram = families_->histograms.contains(name);
+  if ((counter && kind != Kind::kCounter) || (gauge && kind != Kind::kGauge) || (histogram && kind != Kind::kHistogram))
+    return fail(Errc::kInvalid, "the metric {} exists already as a {}", name,
+                counter ? "counter"
+                : gauge ? "gauge"
+                        : "histogram");
+  return {};
+}
+
+void Registry::remove(const std::string& name, const Labels& labels) {
+  const auto family = families_->gauges.find(name);
+  if (family == families_->gauges.end()) return;
+  std::erase_if(families_->gauge_series[name], [&](const auto& entry) {
+    for (const auto& [key, value] : labels) {
+      const auto it = entry.first.find(key);
+      if (it == entry.first.end() || it->second != value) return false;
+    }
+    family->second->Remove(entry.second);
+    return true;
+  });
+}
+
+std::string Registry::text() {
+  for (const auto& update : updates_) update();
+  std::ostringstream out;
+  prometheus::TextSerializer().Serialize(out, registry_->Collect());
+  return std::move(out).str();
+}
+
+}  // namespace hookd::metrics

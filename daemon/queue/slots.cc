@@ -1,0 +1,32 @@
+#include "queue/slots.h"
+
+#include <algorithm>
+
+namespace hookd::queue {
+
+bool Slots::try_take() {
+  if (free_ <= 0) return false;
+  --free_;
+  return true;
+}
+
+void Slots::wait(const void* owner, std::function<void()> wake) {
+  const bool known = std::ranges::any_of(waiting_, [owner](const Waiter& waiter) { return waiter.owner == owner; });
+  if (!known) waiting_.push_back({owner, std::move(wake)});
+}
+
+void Slots::forget(const void* owner) {
+  std::erase_if(waiting_, [owner](const Waiter& waiter) { return waiter.owner == owner; });
+}
+
+void Slots::give_back() {
+  ++free_;
+  // One that has no use for the slot any more (it was stopped meanwhile) must not keep it from the next.
+  while (free_ > 0 && !waiting_.empty()) {
+    const auto waiter = std::move(waiting_.front());
+    waiting_.pop_front();
+    waiter.wake();
+  }
+}
+
+}  // namespace hookd::queue

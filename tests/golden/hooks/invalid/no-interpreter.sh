@@ -1,0 +1,1 @@
+#!/usr/bin/no-such-shell -e

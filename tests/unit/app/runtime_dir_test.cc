@@ -1,0 +1,73 @@
+#include "app/runtime_dir.h"
+
+#include <gmock/gmock.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+
+#include "base/fd.h"
+
+namespace hookd::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+class RuntimeDirTest : public testing::Test {
+ protected:
+  RuntimeDirTest() {
+    std::string pattern = testing::TempDir() + "hookd-run-XXXXXX";
+    parent = ::mkdtemp(pattern.data());
+    if (const char* old = ::getenv("TMPDIR")) before = old;
+    ::setenv("TMPDIR", parent.c_str(), 1);
+  }
+  ~RuntimeDirTest() override {
+    before.empty() ? ::unsetenv("TMPDIR") : ::setenv("TMPDIR", before.c_str(), 1);
+    fs::remove_all(parent);
+  }
+  std::string parent, before;
+};
+
+TEST_F(RuntimeDirTest, OthersPassThroughItButCannotLookOrWrite) {
+  auto made = RuntimeDir::make();
+  ASSERT_TRUE(made) << made.error().what;
+  EXPECT_TRUE(made->path().starts_with(parent + "/hookd-"));
+  struct stat status{};
+  ASSERT_EQ(::stat(made->path().c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 07777, 0711u);
+}
+
+TEST_F(RuntimeDirTest, GoesWithAllThatIsInIt) {
+  std::string path;
+  {
+    auto made = RuntimeDir::make();
+    ASSERT_TRUE(made);
+    path = made->path();
+    RuntimeDir moved = *std::move(made);
+    ASSERT_TRUE(write_file(path + "/x", "y"));
+    fs::create_directory(path + "/answers");
+  }
+  EXPECT_FALSE(fs::exists(path));
+}
+
+TEST_F(RuntimeDirTest, ClearsAwayWhatAKilledDaemonLeftAndNothingElse) {
+  const int gone = 4'100'000;  // over the greatest process number of any kernel
+  for (const std::string& name : {fmt::format("hookd-{}-abcdef", gone), fmt::format("hookd-{}-abcdef", ::getppid()),
+                                  std::string("hookd-x-abcdef"), fmt::format("hookd-{}-abcdef-mine", gone)})
+    fs::create_directory(parent + "/" + name);
+  const auto made = RuntimeDir::make();
+  ASSERT_TRUE(made);
+  EXPECT_FALSE(fs::exists(fmt::format("{}/hookd-{}-abcdef", parent, gone)));
+  EXPECT_TRUE(fs::exists(fmt::format("{}/hookd-{}-abcdef", parent, ::getppid())));
+  EXPECT_TRUE(fs::exists(parent + "/hookd-x-abcdef"));
+  EXPECT_TRUE(fs::exists(fmt::format("{}/hookd-{}-abcdef-mine", parent, gone)));
+}
+
+TEST_F(RuntimeDirTest, FallsBackWhereTmpdirIsNoPlace) {
+  ::setenv("TMPDIR", "/nowhere/at/all", 1);
+  auto made = RuntimeDir::make();
+  ASSERT_TRUE(made) << made.error().what;
+  EXPECT_TRUE(made->path().starts_with("/tmp/hookd-") || made->path().starts_with("/dev/shm/hookd-"));
+}
+
+}  // namespace
+}  // namespace hookd::app

@@ -1,0 +1,90 @@
+#include "base/fd.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+
+namespace hookd {
+namespace {
+
+using testing::HasSubstr;
+namespace fs = std::filesystem;
+
+class FileTest : public testing::Test {
+ protected:
+  FileTest() {
+    std::string pattern = testing::TempDir() + "hookd-fd-XXXXXX";
+    folder = ::mkdtemp(pattern.data());
+  }
+  ~FileTest() override { fs::remove_all(folder); }
+  std::string folder;
+};
+
+bool is_open(int fd) { return ::fcntl(fd, F_GETFD) >= 0; }
+
+TEST(Fd, ClosesWhatItOwnsOnce) {
+  int pipe[2];
+  ASSERT_EQ(::pipe(pipe), 0);
+  Fd second(pipe[1]);
+  {
+    Fd first(pipe[0]);
+    Fd moved = std::move(first);
+    EXPECT_EQ(moved.get(), pipe[0]);
+    EXPECT_TRUE(is_open(pipe[0]));
+  }
+  EXPECT_FALSE(is_open(pipe[0]));
+  const int kept = second.release();
+  EXPECT_TRUE(is_open(kept));
+  EXPECT_FALSE(second);
+  second = Fd(kept);
+  second.reset();
+  EXPECT_FALSE(is_open(kept));
+}
+
+TEST_F(FileTest, WriteFileIsWholeHasItsModeAndLeavesNothingBeside) {
+  const std::string path = folder + "/x";
+  ASSERT_TRUE(write_file(path, "one", 0644));
+  ASSERT_TRUE(write_file(path, std::string(200'000, 'z'), 0600));
+  EXPECT_EQ(read_file(path)->size(), 200'000u);
+  struct stat status{};
+  ASSERT_EQ(::stat(path.c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 07777, 0600u);
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder), fs::directory_iterator()), 1);
+}
+
+TEST_F(FileTest, WriteFileThatFailsLeavesNothingBehind) {
+  fs::create_directory(folder + "/x");  // rename() of a file over a folder fails
+  const auto written = write_file(folder + "/x", "one");
+  ASSERT_FALSE(written);
+  EXPECT_EQ(written.error().code, Errc::kConfig);
+  EXPECT_FALSE(fs::exists(folder + "/x.new"));
+}
+
+TEST_F(FileTest, ReadFileTellsMissingUnreadableAndTooLargeApart) {
+  EXPECT_EQ(read_file(folder + "/none").error().code, Errc::kNotFound);
+  EXPECT_EQ(read_file(folder).error().code, Errc::kConfig);
+  ASSERT_TRUE(write_file(folder + "/x", "12345"));
+  EXPECT_EQ(read_file(folder + "/x", 5), "12345");
+  const auto large = read_file(folder + "/x", 4);
+  ASSERT_FALSE(large);
+  EXPECT_EQ(large.error().code, Errc::kTooLarge);
+  EXPECT_THAT(large.error().what, HasSubstr("over 4 bytes"));
+}
+
+// A hook chooses what lies at the path of its answer file.
+TEST_F(FileTest, ReadRegularFileTakesNeitherLinksNorPipesAndNeverBlocks) {
+  ASSERT_TRUE(write_file(folder + "/x", "12345"));
+  EXPECT_EQ(read_regular_file(folder + "/x"), "12345");
+  EXPECT_EQ(read_regular_file(folder + "/none").error().code, Errc::kNotFound);
+  ASSERT_EQ(::symlink("x", (folder + "/link").c_str()), 0);
+  EXPECT_THAT(read_regular_file(folder + "/link").error().what, HasSubstr("symbolic link"));
+  ASSERT_EQ(::mkfifo((folder + "/pipe").c_str(), 0600), 0);
+  EXPECT_THAT(read_regular_file(folder + "/pipe").error().what, HasSubstr("not a regular file"));
+  EXPECT_THAT(read_regular_file(folder).error().what, HasSubstr("not a regular file"));
+  EXPECT_EQ(read_regular_file(folder + "/x", 4).error().code, Errc::kTooLarge);
+}
+
+}  // namespace
+}  // namespace hookd

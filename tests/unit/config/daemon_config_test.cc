@@ -1,0 +1,141 @@
+#include "config/daemon_config.h"
+
+#include <gmock/gmock.h>
+
+#include <filesystem>
+
+#include "base/fd.h"
+
+namespace hookd::config {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::ElementsAre;
+
+EnvLookup env(std::map<std::string, std::string> values) {
+  return [values](const std::string& name) -> std::optional<std::string> {
+    const auto found = values.find(name);
+    return found == values.end() ? std::nullopt : std::optional(found->second);
+  };
+}
+
+class DaemonConfigTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = std::filesystem::path(testing::TempDir()) /
+              ("daemon_config_" + std::string(testing::UnitTest::GetInstance()->current_test_info()->name()));
+    std::filesystem::create_directories(folder_);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+  std::string write(std::string_view text) {
+    const std::string path = (folder_ / "hookd.yaml").string();
+    EXPECT_TRUE(write_file(path, text));
+    return path;
+  }
+  std::filesystem::path folder_;
+};
+
+TEST_F(DaemonConfigTest, HasDefaults) {
+  const auto config = load_daemon_config("", env({}));
+  ASSERT_TRUE(config) << config.error().what;
+  EXPECT_THAT(config->hooks, ElementsAre());
+  EXPECT_EQ(config->listen, ":9115");
+  EXPECT_EQ(config->concurrency, 16);
+  EXPECT_EQ(config->answer_limit_bytes, 32u << 20);
+  EXPECT_EQ(config->grace, 30s);
+  EXPECT_TRUE(config->reload);
+  EXPECT_EQ(config->kube.page_size, 500);
+  EXPECT_FALSE(config->log_format);
+}
+
+// The sample shows every default, so reading it must change nothing but the folder it names.
+TEST_F(DaemonConfigTest, TheSampleIsTheDefaults) {
+  const auto sample = load_daemon_config(HOOKD_SOURCE_DIR "/config/hookd.yaml", env({}));
+  ASSERT_TRUE(sample) << sample.error().what;
+  const DaemonConfig defaults;
+  EXPECT_THAT(sample->hooks, ElementsAre("/etc/hookd/hooks"));
+  EXPECT_EQ(sample->kubeconfig, defaults.kubeconfig);
+  EXPECT_EQ(sample->context, defaults.context);
+  EXPECT_EQ(sample->strict, defaults.strict);
+  EXPECT_EQ(sample->listen, defaults.listen);
+  EXPECT_EQ(sample->log_level, defaults.log_level);
+  EXPECT_EQ(sample->log_format, defaults.log_format);
+  EXPECT_EQ(sample->dry_run, defaults.dry_run);
+  EXPECT_EQ(sample->once, defaults.once);
+  EXPECT_EQ(sample->concurrency, defaults.concurrency);
+  EXPECT_EQ(sample->answer_limit_bytes, defaults.answer_limit_bytes);
+  EXPECT_EQ(sample->grace, defaults.grace);
+  EXPECT_EQ(sample->reload, defaults.reload);
+  EXPECT_EQ(sample->kube.qps, defaults.kube.qps);
+  EXPECT_EQ(sample->kube.burst, defaults.kube.burst);
+  EXPECT_EQ(sample->kube.compression, defaults.kube.compression);
+  EXPECT_EQ(sample->kube.page_size, defaults.kube.page_size);
+}
+
+TEST_F(DaemonConfigTest, TheEnvironmentOverridesTheFile) {
+  const std::string path = write(
+      "hooks: [a, /b]\nlisten: none\nconcurrency: 3\nlog: {level: warn, format: json}\nkube: {qps: 0, burst: 7}\n");
+  auto config = load_daemon_config(path, env({}));
+  ASSERT_TRUE(config) << config.error().what;
+  EXPECT_THAT(config->hooks, ElementsAre((folder_ / "a").string(), "/b")) << "from the file's folder";
+  EXPECT_EQ(config->listen, "");
+  EXPECT_EQ(config->log_level, log::Level::kWarn);
+  EXPECT_EQ(config->log_format, log::Format::kJson);
+  config = load_daemon_config(path, env({{"HOOKD_HOOKS", "c:/d"},
+                                         {"HOOKD_LISTEN", "127.0.0.1:80"},
+                                         {"HOOKD_STRICT", "1"},
+                                         {"HOOKD_LOG_LEVEL", "debug"},
+                                         {"HOOKD_LOG_FORMAT", "auto"},
+                                         {"HOOKD_GRACE", "5m"},
+                                         {"HOOKD_KUBE_QPS", "2.5"},
+                                         {"HOOKD_ANSWER_LIMIT", "1Gi"},
+                                         {"HOOKD_CONTEXT", ""},
+                                         {"HOOKD_RELOAD", "false"}}));
+  ASSERT_TRUE(config) << config.error().what;
+  EXPECT_THAT(config->hooks, ElementsAre("c", "/d"));
+  EXPECT_EQ(config->listen, "127.0.0.1:80");
+  EXPECT_TRUE(config->strict);
+  EXPECT_EQ(config->log_level, log::Level::kDebug);
+  EXPECT_FALSE(config->log_format);
+  EXPECT_EQ(config->grace, 5min);
+  EXPECT_EQ(config->kube.qps, 2.5);
+  EXPECT_EQ(config->kube.burst, 7) << "not in the environment: as in the file";
+  EXPECT_EQ(config->answer_limit_bytes, 1u << 30);
+  EXPECT_FALSE(config->reload);
+}
+
+TEST_F(DaemonConfigTest, ShowsEveryProblemOfFileAndEnvironment) {
+  const std::string path = write("hook: [a]\nstrict: on\nlisten: here\nkube: {pagesize: 5}\n");
+  const auto config = load_daemon_config(
+      path, env({{"HOOKD_CONCURRENCY", "many"}, {"HOOKD_LOG_LEVEL", "loud"}, {"HOOKD_KUBE_BURST", "0"}}));
+  ASSERT_FALSE(config);
+  EXPECT_EQ(config.error().code, Errc::kConfig);
+  EXPECT_EQ(config.error().what,
+            path + ":1:1: unknown key \"hook\"; did you mean \"hooks\"?\n" + path +
+                ":2:9: strict: \"on\" is text in YAML 1.2; write true or false\n" + path +
+                ":3:9: listen: \"here\" is no address to listen on; write :9115, 127.0.0.1:9115, [::1]:9115 or none\n" +
+                path +
+                ":4:8: kube: unknown key \"pagesize\"; did you mean \"pageSize\"?\n"
+                "HOOKD_LOG_LEVEL: expected one of debug, error, info, warn, found \"loud\"\n"
+                "HOOKD_CONCURRENCY: expected a whole number from 1 to 1000, found text \"many\"\n"
+                "HOOKD_KUBE_BURST: expected a whole number from 1 to 100000, found the number 0");
+}
+
+TEST_F(DaemonConfigTest, AMissingFileIsAnErrorAndAnEmptyOneIsNot) {
+  EXPECT_EQ(load_daemon_config((folder_ / "gone.yaml").string(), env({})).error().code, Errc::kNotFound);
+  EXPECT_TRUE(load_daemon_config(write("# nothing\n"), env({})));
+  EXPECT_FALSE(load_daemon_config(write("a: 1\n---\nb: 1\n"), env({})));
+}
+
+TEST(ParseListen, TakesTheUsualForms) {
+  EXPECT_EQ(parse_listen("9115"), ":9115");
+  EXPECT_EQ(parse_listen(":0"), ":0");
+  EXPECT_EQ(parse_listen("[::1]:80"), "[::1]:80");
+  EXPECT_EQ(parse_listen("host:80"), "host:80");
+  EXPECT_EQ(parse_listen("none"), "");
+  for (const char* text : {"", ":", "host", "::1:80", ":70000", "a b:1", "http://x:1"})
+    EXPECT_FALSE(parse_listen(text)) << text;
+}
+
+}  // namespace
+}  // namespace hookd::config
