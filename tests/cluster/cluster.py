@@ -50,7 +50,7 @@ class Cluster(Workloads):
         controllers: Sequence[str] = ("*",),
         apiserver_flags: Sequence[str] = (),
     ) -> None:
-        """`users`: name -> groups. `controllers`: as kube-controller-manager's flag, ("*", "-pod-garbage-collector-controller")."""
+        """`users`: name -> groups. `controllers`: as the flag, for example ("*", "-pod-garbage-collector-controller")."""
         self.controller_manager = controller_manager
         self._controllers = controllers
         self._apiserver_flags = apiserver_flags
@@ -71,12 +71,7 @@ class Cluster(Workloads):
             self._start_apiserver_on_a_free_port()
             if self.controller_manager:
                 self.start_controller_manager()
-                # It serves nothing that could be asked: it works once it has made the first service account.
-                self.wait_for(
-                    lambda: self.api("GET", "/api/v1/namespaces/default/serviceaccounts/default")[0] == 200,
-                    60,
-                    "kube-controller-manager at work",
-                )
+            self.need_service_account("default")
         except BaseException:
             self.stop()
             raise
@@ -118,7 +113,6 @@ class Cluster(Workloads):
             "--authorization-mode=RBAC", "--allow-privileged", "--service-cluster-ip-range=10.0.0.0/24",
             "--service-account-issuer=https://kubernetes.default.svc", f"--service-account-key-file={public}",
             f"--service-account-signing-key-file={private}", "--goaway-chance=0", "--profiling=false",
-            *([] if self.controller_manager else ["--disable-admission-plugins=ServiceAccount"]),
             *self._apiserver_flags)  # fmt: skip
         self.wait_for(lambda: self.api("GET", "/readyz") == (200, "ok"), timeout, "kube-apiserver ready")
 
@@ -238,7 +232,8 @@ users:
     def _spawn(self, name: str, *flags: str) -> None:
         if name in self._children:
             raise RuntimeError(f"{name} runs already")
-        env = {"PATH": os.environ.get("PATH", ""), "HOME": str(self.folder)}
+        # GOGC: memory is cheaper than the time of all tests.
+        env = {"PATH": os.environ.get("PATH", ""), "HOME": str(self.folder), "GOGC": "400"}
         self._children[name] = Child([program(name), *flags], self.log(name), env, self.folder)
 
     def _kill(self, name: str) -> None:

@@ -27,17 +27,16 @@ class Child:
         log: Path,
         env: Mapping[str, str] | None = None,
         cwd: Path | None = None,
-        separate_stderr: Path | None = None,
     ) -> None:
         self.command = [str(word) for word in command]
         self.name = Path(self.command[0]).name
         self.log = log
-        with open(log, "ab") as out, open(separate_stderr or log, "ab") as err:
+        with log.open("ab") as out:
             self._process = subprocess.Popen(
                 ["setpriv", "--pdeathsig", "KILL", "--", *self.command],
                 stdin=subprocess.DEVNULL,
                 stdout=out,
-                stderr=err,
+                stderr=subprocess.STDOUT,
                 env=env,
                 cwd=cwd,
             )

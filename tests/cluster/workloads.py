@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import copy
+import json
 import time
+import urllib.parse
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -12,6 +13,8 @@ Object = dict[str, Any]
 MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 UNREACHABLE: Object = {"key": "node.kubernetes.io/unreachable", "effect": "NoExecute"}
+NOT_READY: Object = {"key": "node.kubernetes.io/not-ready", "effect": "NoExecute"}
+READINESS = {UNREACHABLE["key"]: "Unknown", NOT_READY["key"]: "False"}
 
 
 def now() -> str:
@@ -35,30 +38,53 @@ class Workloads:
     api: Callable[..., tuple[int, Any]]
     wait_for: Callable[[Callable[[], T], float, str], T]
     controller_manager: bool
+    kubectl: Callable[..., str]
 
     def make_namespace(self, name: str) -> str:
         expect(self.api("POST", "/api/v1/namespaces", {"metadata": {"name": name}}))
-        if self.controller_manager:  # which makes the account that every pod needs
-            path = f"/api/v1/namespaces/{name}/serviceaccounts/default"
-            self.wait_for(lambda: self.api("GET", path)[0] == 200, 30, f"default service account of {name}")
+        self.need_service_account(name)
         return name
+
+    def need_service_account(self, namespace: str) -> None:
+        """No pod is admitted without. The controller manager makes it, which also tells that it is at work."""
+        path = f"/api/v1/namespaces/{namespace}/serviceaccounts"
+        if self.controller_manager:
+            self.wait_for(lambda: self.api("GET", f"{path}/default")[0] == 200, 60, f"default service account of {namespace}")
+        else:
+            expect(self.api("POST", path, {"metadata": {"name": "default"}}))
 
     def delete_namespace(self, name: str) -> None:
         """Does not wait, but leaves no pod behind that would wait for a kubelet for ever."""
         self.api("DELETE", f"/api/v1/namespaces/{name}")  # first: from here on nobody can make new pods in it
         self.api("DELETE", pods(name), {"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0})
 
+    def apply(self, manifest: Object) -> None:
+        """As kubectl does, whatever the kind."""
+        self.kubectl("apply", "-f", "-", input=json.dumps(manifest))
+
+    def events(self, namespace: str, reason: str) -> list[Object]:
+        selector = urllib.parse.quote(f"reason={reason}")
+        return expect(self.api("GET", f"/api/v1/namespaces/{namespace}/events?fieldSelector={selector}"))["items"]
+
+    def config_map(self, namespace: str, name: str) -> Object | None:
+        code, found = self.api("GET", f"/api/v1/namespaces/{namespace}/configmaps/{name}")
+        return None if code == 404 else expect((code, found))
+
+    def make_config_map(self, namespace: str, name: str, **data: str) -> Object:
+        return expect(self.api("POST", f"/api/v1/namespaces/{namespace}/configmaps", {"metadata": {"name": name}, "data": data}))
+
     def make_node(self, name: str, taints: Sequence[Object] = ()) -> Object:
         """A node that says it is ready. The node controller keeps it so as long as the grace periods of 20 m last."""
         expect(self.api("POST", "/api/v1/nodes", {"metadata": {"name": name, "labels": {"kubernetes.io/hostname": name}}}))
         room = {"cpu": "64", "memory": "256Gi", "pods": "10000"}
-        self._set_ready(name, "True", {"capacity": room, "allocatable": room})
+        patch = {"status": {"capacity": room, "allocatable": room}}
+        expect(self.api("PATCH", f"/api/v1/nodes/{name}/status", patch, STRATEGIC_PATCH))
         return self.set_taints(name, taints)
 
     def set_taints(self, name: str, taints: Sequence[Object]) -> Object:
-        """Exactly these. An unreachable node is also not ready, or the node controller takes that taint away again."""
-        if any(taint["key"] == UNREACHABLE["key"] for taint in taints):
-            self._set_ready(name, "Unknown")
+        """These, with the condition Ready that belongs to them: the node controller keeps the two in step."""
+        readiness = [READINESS[taint["key"]] for taint in taints if taint["key"] in READINESS]
+        self._set_ready(name, readiness[0] if readiness else "True")
         patch = {"spec": {"taints": list(taints) or None}}
         return expect(self.api("PATCH", f"/api/v1/nodes/{name}", patch, MERGE_PATCH))
 
@@ -116,9 +142,9 @@ class Workloads:
         assert pod is not None
         return pod
 
-    def _set_ready(self, node: str, status: str, more: Object | None = None) -> None:
+    def _set_ready(self, node: str, status: str) -> None:
         condition = {"type": "Ready", "status": status, "reason": "Test", "lastHeartbeatTime": now(), "lastTransitionTime": now()}
-        patch = {"status": {"conditions": [condition], **(more or {})}}
+        patch = {"status": {"conditions": [condition]}}
         expect(self.api("PATCH", f"/api/v1/nodes/{node}/status", patch, STRATEGIC_PATCH))
 
 
@@ -132,14 +158,13 @@ def pod_spec(grace: int) -> Object:
 def running(spec: Object) -> Object:
     """The status that a kubelet gives a pod all of whose containers run."""
     conditions = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled")
-    address = "10.1.0.1"
     return {
         "phase": "Running",
         "conditions": [{"type": kind, "status": "True", "lastTransitionTime": now()} for kind in conditions],
         "hostIP": "192.0.2.1",
         "hostIPs": [{"ip": "192.0.2.1"}],
-        "podIP": address,
-        "podIPs": [{"ip": address}],
+        "podIP": "10.1.0.1",
+        "podIPs": [{"ip": "10.1.0.1"}],
         "startTime": now(),
         "containerStatuses": [
             {
@@ -152,6 +177,6 @@ def running(spec: Object) -> Object:
                 "restartCount": 0,
                 "state": {"running": {"startedAt": now()}},
             }
-            for container in copy.deepcopy(spec["containers"])
+            for container in spec["containers"]
         ],
     }
