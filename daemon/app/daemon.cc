@@ -77,10 +77,7 @@ Daemon::~Daemon() {
 
 hook::LoadResult Daemon::load() const {
   hook::LoadOptions options;
-  options.cron_check = [](std::string_view cron, std::string_view zone) -> Result<void> {
-    HOOKD_TRY([[maybe_unused]] auto parsed, trigger::Cron::parse(cron, zone));
-    return {};
-  };
+  options.cron_check = trigger::check_cron;
   return hook::load_hooks(config_.hooks, options);
 }
 

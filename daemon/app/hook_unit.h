@@ -51,7 +51,6 @@ class HookUnit {
   std::vector<std::pair<std::string, hook::Event>> take_waiting();
 
   const hook::Hook& hook() const { return *hook_; }
-  const std::shared_ptr<const hook::Hook>& shared_hook() const { return hook_; }
   bool ready() const;  // every binding's snapshot is known
   bool idle() const;   // ready, and nothing waits, runs or is delayed
   // Bindings that do not follow the server now, with the reason.

@@ -9,10 +9,7 @@ namespace hookd::cli {
 
 hook::LoadResult load_hooks(const std::vector<std::string>& folders) {
   hook::LoadOptions options;
-  options.cron_check = [](std::string_view cron, std::string_view zone) -> Result<void> {
-    HOOKD_TRY([[maybe_unused]] auto parsed, trigger::Cron::parse(cron, zone));
-    return {};
-  };
+  options.cron_check = trigger::check_cron;
   hook::LoadResult result;
   std::vector<std::string> directories;
   for (const std::string& folder : folders) {

@@ -1,4 +1,5 @@
 // ResourceTable::find: what a person's name for a resource means (k8s-client.md D6-D8).
+#include "config/nearest.h"
 #include "kube/discovery.h"
 
 namespace hookd::kube {
@@ -48,28 +49,12 @@ bool speaks_of(std::string_view name, std::string_view group_version) {
   return rest == group || rest == fmt::format("{}.{}", version, group);
 }
 
-// The number of edits between two short names; enough to say "did you mean".
-size_t distance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i;
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t above = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, diagonal + (a[i - 1] == b[j - 1] ? 0 : 1)});
-      diagonal = above;
-    }
-  }
-  return row[b.size()];
-}
-
 std::string near_name(const std::vector<ResourceTable::Entry>& entries, std::string_view name) {
   std::string best;
   size_t best_distance = name.size() / 3 + 1;
   for (const auto& entry : entries) {
     for (const std::string& candidate : {entry.type.kind, entry.type.plural}) {
-      const size_t d = distance(lower(name), lower(candidate));
+      const size_t d = config::edit_distance(lower(name), lower(candidate));
       if (d < best_distance) {
         best_distance = d;
         best = entry.type.display();

@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "base/time.h"
+#include "config/nearest.h"
 
 namespace hookd::trigger {
 namespace {
@@ -27,20 +28,6 @@ std::string lower(std::string_view text) {
   return result;
 }
 
-size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = std::exchange(row[0], i);
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t change = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({change, row[j] + 1, row[j - 1] + 1});
-    }
-  }
-  return row.back();
-}
-
 // The zone that was probably meant: the same but for case, the city alone, or a slip of the pen; "" = none.
 std::string nearest_zone(const date::tzdb& database, std::string_view name) {
   const std::string wanted = lower(name);
@@ -52,7 +39,7 @@ std::string nearest_zone(const date::tzdb& database, std::string_view name) {
     const std::string_view city =
         slash == std::string::npos ? std::string_view(whole) : std::string_view(whole).substr(slash + 1);
     const size_t distance =
-        city == wanted ? 0 : std::min(edit_distance(whole, wanted), edit_distance(city, wanted) + 1);
+        city == wanted ? 0 : std::min(config::edit_distance(whole, wanted), config::edit_distance(city, wanted) + 1);
     if (distance < best_distance) {
       best_distance = distance;
       best = zone.name();
@@ -252,5 +239,10 @@ std::optional<WallTime> Cron::next(WallTime after) const {
 }
 
 std::string Cron::zone_name() const { return zone_ ? zone_->name() : "UTC"; }
+
+Result<void> check_cron(std::string_view text, std::string_view time_zone) {
+  HOOKD_TRY([[maybe_unused]] const auto parsed, Cron::parse(text, time_zone));
+  return {};
+}
 
 }  // namespace hookd::trigger

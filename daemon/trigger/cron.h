@@ -49,4 +49,7 @@ class Cron {
   const date::time_zone* zone_ = nullptr;  // owned by the tz database, which lives as long as the program; null = UTC
 };
 
+// Would Cron::parse take it? As the loader of hooks asks (hook::CronCheck).
+Result<void> check_cron(std::string_view text, std::string_view time_zone);
+
 }  // namespace hookd::trigger
