@@ -3,77 +3,13 @@
 
 #include <gtest/gtest.h>
 
-#include <boost/asio/connect.hpp>
-#include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/write.hpp>
-
-#include "client.h"
+#include "http_server_fixture.h"
 
 namespace hookd::net {
 namespace {
 
 using boost::asio::ip::tcp;
 using std::chrono::milliseconds;
-using std::chrono::seconds;
-
-// Raw bytes to the server and back.
-struct RawClient {
-  fake::TestLoop& loop;
-  tcp::socket socket;
-  std::string got;
-  bool ended = false;
-  char buffer[4096];
-
-  RawClient(fake::TestLoop& owner, uint16_t port, const char* address = "127.0.0.1")
-      : loop(owner), socket(owner.context) {
-    socket.connect({boost::asio::ip::make_address(address), port});
-    read();
-  }
-  void read() {
-    socket.async_read_some(boost::asio::buffer(buffer), [this](const boost::system::error_code& error, size_t size) {
-      got.append(buffer, size);
-      ended = error.failed();
-      if (!ended) read();
-    });
-  }
-  void send(std::string_view bytes) {
-    boost::system::error_code ignored;  // the server may have hung up already
-    boost::asio::write(socket, boost::asio::buffer(bytes), ignored);
-  }
-  bool receives(std::string_view text) {
-    return loop.until([&] { return got.find(text) != std::string::npos || ended; }) &&
-           got.find(text) != std::string::npos;
-  }
-  bool closed() {
-    return loop.until([&] { return ended; });
-  }
-};
-
-struct Server {
-  Client client;
-  fake::TestLoop& loop = client.loop;
-  std::vector<ServerRequest> requests;
-  std::vector<Responder> waiting;  // if `hold`
-  bool hold = false;
-  std::unique_ptr<HttpServer> server;
-
-  explicit Server(HttpServerLimits limits = {}, std::string_view address = "127.0.0.1:0") {
-    auto made = HttpServer::listen(
-        loop.scheduler, address,
-        [this](const ServerRequest& request, Responder respond) {
-          requests.push_back(request);
-          if (hold)
-            waiting.push_back(std::move(respond));
-          else
-            respond({.body = "answer to " + request.path + "\n"});
-        },
-        limits);
-    EXPECT_TRUE(made.has_value()) << made.error().what;
-    server = std::move(*made);
-  }
-  std::string url(const std::string& path) const { return "http://127.0.0.1:" + std::to_string(server->port()) + path; }
-  RawClient raw() { return {loop, server->port()}; }
-};
 
 TEST(HttpServer, TakesRequestsApartAndAnswers) {
   Server s;
@@ -225,6 +161,76 @@ TEST(HttpServer, RefusesHeadersOverTheLimitAndNonsense) {
   EXPECT_TRUE(s.requests.empty());
   ASSERT_TRUE(s.loop.until([&] { return s.server->connections() == 1; }))
       << "only the kept one of the first client may stay";
+}
+
+TEST(HttpServer, LimitHoldsForHeadersThatComeInPieces) {
+  Server s;
+  auto raw = s.raw();
+  raw.send("GET / HTTP/1.1\r\n");
+  for (int i = 0; i < 200 && raw.got.empty(); ++i) {
+    raw.send("X-" + std::to_string(i) + ": " + std::string(100, 'v') + "\r\n");
+    s.loop.settle();
+  }
+  EXPECT_TRUE(raw.receives(" 431 ")) << raw.got;
+}
+
+TEST(HttpServer, LimitHoldsForTheHeadersOfChunks) {
+  Server s;
+  auto raw = s.raw();
+  raw.send("POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3;" + std::string(17'000, 'e'));
+  EXPECT_TRUE(raw.receives(" 400 ")) << raw.got;
+  EXPECT_TRUE(s.requests.empty());
+}
+
+TEST(HttpServer, OwnerShapesWhatTheServerRefuses) {
+  HttpServerLimits limits{.body_bytes = 10, .connections = 3};
+  limits.refusal = [](int status, std::string_view why) {
+    return ServerResponse{.status = status,
+                          .content_type = "application/json",
+                          .body = fmt::format(R"({{"kind":"Status","code":{},"message":"{}"}})", status, why)};
+  };
+  Server s(limits);
+  const auto large = s.client.run({.method = "POST", .url = s.url("/"), .body = std::string(11, 'x')});
+  EXPECT_EQ(large->head.status, 413);
+  EXPECT_EQ(large->head.header("content-type"), "application/json");
+  EXPECT_EQ(large->body, R"({"kind":"Status","code":413,"message":"the body is over 10 bytes"})");
+  const auto header = s.client.run({.url = s.url("/"), .headers = {{"X-Long", std::string(17'000, 'v')}}});
+  EXPECT_EQ(header->body, R"({"kind":"Status","code":431,"message":"the header is over 16384 bytes"})");
+  auto nonsense = s.raw();
+  nonsense.send("nonsense\r\n\r\n");
+  EXPECT_TRUE(nonsense.receives(R"({"kind":"Status","code":400,)")) << nonsense.got;
+  nonsense.socket.close();
+  s.hold = true;
+  const auto dropped = s.client.get(s.url("/"));
+  ASSERT_TRUE(s.loop.until([&] { return s.waiting.size() == 1; }));
+  s.waiting.clear();
+  ASSERT_TRUE(s.loop.until([&] { return dropped->done == 1; }));
+  EXPECT_EQ(dropped->body, R"({"kind":"Status","code":500,"message":"the request was not answered"})");
+
+  std::vector<std::unique_ptr<RawClient>> busy;
+  for (size_t i = 1; i <= limits.connections; ++i) {
+    busy.push_back(std::make_unique<RawClient>(s.loop, s.server->port()));
+    busy.back()->send("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+    ASSERT_TRUE(s.loop.until([&] { return s.waiting.size() == i; }));
+  }
+  auto refused = s.raw();
+  EXPECT_TRUE(refused.receives(R"({"kind":"Status","code":503,"message":"too many connections"})")) << refused.got;
+}
+
+TEST(HttpServer, AnswersKeepRepeatedHeadersAndHaveNoBodyWhereNoneMayBe) {
+  Server s;
+  s.hold = true;
+  auto raw = s.raw();
+  raw.send("DELETE /a HTTP/1.1\r\nHost: x\r\n\r\nGET /b HTTP/1.1\r\nHost: x\r\n\r\n");
+  ASSERT_TRUE(s.loop.until([&] { return s.waiting.size() == 1; }));
+  s.waiting[0]({.status = 204, .content_type = "", .body = "never seen", .headers = {{"Content-Length", "7"}}});
+  ASSERT_TRUE(s.loop.until([&] { return s.waiting.size() == 2; }));
+  s.waiting[1]({.body = "end", .headers = {{"Warning", "299 - \"a\""}, {"Warning", "299 - \"b\""}}});
+  ASSERT_TRUE(raw.receives("end"));
+  EXPECT_EQ(raw.got,
+            "HTTP/1.1 204 No Content\r\n\r\n"
+            "HTTP/1.1 200 OK\r\nWarning: 299 - \"a\"\r\nWarning: 299 - \"b\"\r\n"
+            "Content-Type: text/plain; charset=utf-8\r\nContent-Length: 3\r\n\r\nend");
 }
 
 TEST(HttpServer, SlowRequestsAreCutOff) {
