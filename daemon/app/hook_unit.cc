@@ -239,6 +239,8 @@ bool HookUnit::ready() const {
 
 bool HookUnit::idle() const { return ready() && held_.empty() && queue_.idle() && runner_.running() == 0; }
 
+bool HookUnit::quiet() const { return runner_.running() == 0 && (stopped_ || !queue_.can_start()); }
+
 std::vector<std::shared_ptr<kube::Informer>> HookUnit::informers() const {
   std::vector<std::shared_ptr<kube::Informer>> all;
   for (const auto& watch : watches_)

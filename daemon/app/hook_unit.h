@@ -53,6 +53,7 @@ class HookUnit {
   const hook::Hook& hook() const { return *hook_; }
   bool ready() const;  // every binding's snapshot is known
   bool idle() const;   // ready, and nothing waits, runs or is delayed
+  bool quiet() const;  // no call runs, and none could start before time goes on
   // Bindings that do not follow the server now, with the reason.
   std::vector<std::pair<std::string, Error>> troubles() const;
   const std::deque<Parked>& parked() const { return parked_; }

@@ -81,21 +81,28 @@ void AsioScheduler::earliest_changed() {
 ManualScheduler::ManualScheduler(WallTime start) : wall_start_(start) {}
 
 void ManualScheduler::run_posted() {
-  while (!posted_.empty()) {
+  while (run_posted_round()) {
+  }
+}
+
+bool ManualScheduler::run_posted_round() {
+  const size_t count = posted_.size();
+  for (size_t i = 0; i < count; ++i) {
     Task task = std::move(posted_.front());
     posted_.pop_front();
     task();
   }
+  return count > 0;
 }
 
 void ManualScheduler::advance(Duration step) {
   const SteadyTime end = now_ + step;
-  run_posted();
+  settle();
   while (const auto due = next_due()) {
     if (*due > end) break;
     now_ = std::max(now_, *due);
     run_due(now_);
-    run_posted();
+    settle();
   }
   now_ = end;
 }

@@ -2,7 +2,9 @@
 // and `hookd test` run on virtual time. Thread: loop only.
 //
 //   AsioScheduler    real time on an io_context
+//   ScaledScheduler  the same, N times as fast (scaled_scheduler.h)
 //   ManualScheduler  virtual time: advance() runs what falls due, in order
+//   VirtualScheduler the same, while processes and sockets of an io_context work in real time (virtual_scheduler.h)
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -84,18 +86,24 @@ class AsioScheduler final : public Scheduler {
   std::optional<SteadyTime> armed_;
 };
 
-class ManualScheduler final : public Scheduler {
+class ManualScheduler : public Scheduler {
  public:
-  // Virtual time starts at 2026-01-01T00:00:00Z unless told otherwise.
-  explicit ManualScheduler(WallTime start = WallTime(std::chrono::seconds(1767225600)));
+  static constexpr WallTime kStart{std::chrono::seconds(1767225600)};  // 2026-01-01T00:00:00Z
+
+  explicit ManualScheduler(WallTime start = kStart);
   SteadyTime now() const override { return now_; }
   WallTime wall_now() const override { return wall_start_ + (now_ - SteadyTime{}); }
   void post(Task task) override { posted_.push_back(std::move(task)); }
 
   void run_posted();            // until nothing is posted
-  void advance(Duration step);  // runs posted tasks and every timer due up to now + step, each at its own time
+  void advance(Duration step);  // settles, then runs every timer due up to now + step, each at its own time
   void set_wall(WallTime wall) { wall_start_ = wall - (now_ - SteadyTime{}); }  // the clock is set; steady time goes on
   bool idle() const { return posted_.empty() && !next_due(); }
+
+ protected:
+  // Everything that happens before time may go on.
+  virtual void settle() { run_posted(); }
+  bool run_posted_round();  // what is posted now, not what that posts; false = there was nothing
 
  private:
   void earliest_changed() override {}

@@ -6,6 +6,7 @@
 #include <iostream>
 #include <iterator>
 
+#include "app/load_hooks.h"
 #include "app/runtime_dir.h"
 #include "apply/plan.h"
 #include "base/fd.h"
@@ -13,7 +14,6 @@
 #include "base/json_read.h"
 #include "base/time.h"
 #include "cli/cli.h"
-#include "cli/loading.h"
 #include "config/yaml_source.h"
 #include "hook/answer.h"
 #include "hook/environment.h"
@@ -26,7 +26,7 @@ namespace {
 Result<std::shared_ptr<const hook::Hook>> find_hook(const CallOptions& options) {
   std::error_code error;
   const bool is_file = std::filesystem::exists(options.hook, error);
-  const auto loaded = load_hooks(is_file ? std::vector{options.hook} : options.hooks);
+  const auto loaded = app::load_hooks(is_file ? std::vector{options.hook} : options.hooks);
   for (const auto& hook : loaded.hooks)
     if (is_file || hook->name == options.hook) {
       if (is_file && loaded.hooks.size() > 1)

@@ -1,7 +1,7 @@
 #include <cstdio>
 
+#include "app/load_hooks.h"
 #include "cli/cli.h"
-#include "cli/loading.h"
 
 namespace hookd::cli {
 
@@ -14,7 +14,7 @@ int run_check(const std::vector<std::string>& folders, const std::string& config
       good = false;
     }
   }
-  const auto loaded = load_hooks(folders);
+  const auto loaded = app::load_hooks(folders);
   for (const auto& error : loaded.errors) fmt::print(stderr, "{}\n", error.text());
   for (const auto& hook : loaded.hooks) {
     fmt::print("{}: ok ({}", hook->name, hook->path);

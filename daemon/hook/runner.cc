@@ -1,14 +1,9 @@
 #include "hook/runner.h"
 
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <random>
-
-#include "base/fd.h"
 #include "base/ids.h"
 #include "base/log.h"
 #include "base/time.h"
+#include "hook/answer_file.h"
 #include "hook/environment.h"
 #include "hook/hook_log.h"
 #include "process/line_splitter.h"
@@ -65,12 +60,12 @@ class Runner::Active {
     item_.carry.left.clear();
     item_.carry.refused.clear();
     item_.carry.requeue_after.reset();
-    answer_file_ = answer_path();
+    answer_file_.emplace(services().options.runtime_dir, id_, !hook().run.user.empty());
     process::ChildSpec spec;
     spec.command = hook().run.command;
     spec.directory = hook().run.directory;
     spec.environment =
-        hook_environment(hook(), {id_, binding_, item_.attempt, answer_file_, services().options.kubeconfig},
+        hook_environment(hook(), {id_, binding_, item_.attempt, answer_file_->path(), services().options.kubeconfig},
                          services().options.environment);
     spec.user = hook().run.user;
     spec.limits = hook().run.limits;
@@ -88,6 +83,7 @@ class Runner::Active {
           std::chrono::duration<double>(services().scheduler.now() - item_.events.front().seen).count();
       services().metrics.observe("hookd_event_to_call_seconds", {{"hook", hook().name}}, waited);
     }
+    if (auto* observer = services().options.observer) observer->call_started(*call_);
     auto child = services().launcher.start(std::move(spec), std::move(handlers));
     if (!child) return failed("failed", child.error().what);
     child_ = *std::move(child);
@@ -102,6 +98,7 @@ class Runner::Active {
   RunnerServices& services() const { return owner_.services_; }
 
   void exited(const process::ChildExit& exit) {
+    exit_ = exit;
     errors_.finish();
     child_.reset();
     services().metrics.observe("hookd_call_seconds", {{"hook", hook().name}},
@@ -113,7 +110,7 @@ class Runner::Active {
                               {"wall", format_duration(exit.wall)},
                               {"cpu", format_duration(exit.cpu)},
                               {"rss_bytes", exit.max_rss_bytes}});
-    auto from_file = take_answer_file();
+    auto from_file = answer_file_->take(services().options.answer_limit_bytes);
     if (is_later(exit))
       return end(Queue::Verdict::kRetry, "later", "the hook asked to be called again later (exit code 75)");
     if (is_permanent(exit))
@@ -132,7 +129,8 @@ class Runner::Active {
     auto answer = parse_answer(output_);
     if (!answer) return failed("failed", "the answer was not understood, nothing was applied: " + answer.error().what);
     note_text(answer->text);
-    for (const std::string& message : answer->messages)
+    const auto messages = std::move(answer->messages);
+    for (const std::string& message : messages)
       log::info(message, {{"hook", hook().name}, {"binding", binding_}, {"call", id_}});
     item_.carry.answered = services().scheduler.now();
     output_.clear();
@@ -143,6 +141,7 @@ class Runner::Active {
       return failed("failed", "the answer was not understood, nothing was applied: " + operations.error().what);
     item_.carry.requeue_after = requeue_after;
     pin_uids(*operations);
+    if (auto* observer = services().options.observer) observer->call_answered(*call_, *exit_, *operations, messages);
     item_.carry.done.leave_out(*operations, [this](const apply::Operation& op) {
       return object_in_call(*call_, op.api_version, op.kind, op.ns.empty() ? namespace_meant(op) : op.ns, op.name);
     });
@@ -163,24 +162,6 @@ class Runner::Active {
   std::string namespace_meant(const apply::Operation& op) const {
     if (uid_in_call(*call_, op.api_version, op.kind, "", op.name)) return "";
     return owner_.services_.options.default_namespace;
-  }
-
-  // A hook that runs as another user cannot write into our private folder: it gets one where anybody may make a file,
-  // but nobody may look what is there. The name is the secret, so it is not the call's id, which stands in the log.
-  std::string answer_path() const {
-    if (hook().run.user.empty()) return services().options.runtime_dir + "/answer-" + id_;
-    const std::string folder = services().options.runtime_dir + "/answers";
-    if (::mkdir(folder.c_str(), 0733) == 0 && ::chmod(folder.c_str(), 01733) != 0)
-      log::warn("hooks of other users cannot write an answer file", {{"folder", folder}});
-    std::random_device secret;
-    return fmt::format("{}/{:08x}{:08x}{:08x}{:08x}", folder, secret(), secret(), secret(), secret());
-  }
-
-  // Errors: kNotFound where the hook wrote none. What lies there may be a trap: a link, a pipe.
-  Result<std::string> take_answer_file() {
-    auto content = read_regular_file(answer_file_, services().options.answer_limit_bytes);
-    ::unlink(answer_file_.c_str());
-    return content;
   }
 
   void log_text(std::string_view text) {
@@ -275,6 +256,7 @@ class Runner::Active {
   }
 
   void record(const apply::Operation& op, const apply::Outcome& outcome) {
+    if (auto* observer = services().options.observer) observer->operation_done(*call_, op, outcome);
     services().metrics.count("hookd_operations_total", {{"hook", hook().name},
                                                         {"operation", std::string(apply::to_string(op.verb))},
                                                         {"outcome", std::string(apply::to_string(outcome.kind))}});
@@ -317,6 +299,13 @@ class Runner::Active {
     std::optional<Duration> requeue;
     if (verdict != Queue::Verdict::kRetry) requeue = std::exchange(item_.carry.requeue_after, std::nullopt);
     if (requeue && *requeue <= Duration::zero()) requeue.reset();  // "0s" would be a call without end
+    if (auto* observer = services().options.observer) {
+      using Then = CallResult::Then;
+      const Then then = verdict == Queue::Verdict::kDone    ? Then::kDone
+                        : verdict == Queue::Verdict::kRetry ? Then::kRetry
+                                                            : Then::kGiveUp;
+      observer->call_ended({*call_, exit_ ? &*exit_ : nullptr, result, why, then, requeue});
+    }
     // Posted: this object goes before the queue hears of it, so that the queue may start the next one.
     services().scheduler.post(
         [owner = &owner_, self = this, alive = std::weak_ptr(owner_.alive_), verdict, at_least, requeue] {
@@ -339,13 +328,15 @@ class Runner::Active {
   std::string id_;
   std::string binding_;
   std::shared_ptr<const Call> call_;
-  std::string answer_file_;
+  std::optional<AnswerFile> answer_file_;
   std::unique_ptr<process::Child> child_;
+  std::optional<process::ChildExit> exit_;
   std::string output_;
   std::string last_error_line_;
   process::LineSplitter errors_{[this](std::string_view line) {
     if (line.find_first_not_of(" \t\r") != std::string_view::npos) last_error_line_ = line.substr(0, kLastWordsBytes);
     log_hook_line({hook().name, binding_, id_}, line);
+    if (auto* observer = services().options.observer) observer->call_said(*call_, line);
   }};
   std::vector<apply::Operation> operations_;
   std::unique_ptr<apply::Run> run_;

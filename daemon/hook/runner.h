@@ -21,6 +21,7 @@
 #include "base/random.h"
 #include "base/scheduler.h"
 #include "hook/answer.h"
+#include "hook/call_observer.h"
 #include "hook/call_writer.h"
 #include "hook/done_operations.h"
 #include "hook/event.h"
@@ -50,6 +51,7 @@ struct RunnerOptions {
   std::string kubeconfig;   // for hooks
   std::string default_namespace;
   std::vector<std::string> environment;  // the daemon's own
+  CallObserver* observer = nullptr;      // null = nobody looks; must outlive the runner
 };
 
 struct RunnerServices {

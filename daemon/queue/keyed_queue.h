@@ -173,6 +173,11 @@ class KeyedQueue {
   size_t delayed() const { return delayed_.size(); }    // failed and waiting for their next try
   size_t requeues() const { return requeues_.size(); }  // asked for later
   bool idle() const { return entries_.empty() && requeues_.empty(); }
+  // Some key has its turn: as soon as there is a slot, or in this moment.
+  bool can_start() const {
+    if (stopped_ || ready_.empty()) return false;
+    return exclusive_.empty() || std::find(ready_.begin(), ready_.end(), exclusive_.front()) != ready_.end();
+  }
   bool has(const std::string& key) const { return entries_.contains(key); }
   // Waits for its turn or runs; not: failed and waiting for its next try.
   bool busy(const std::string& key) const {

@@ -1,0 +1,206 @@
+#include "app/engine.h"
+
+#include "base/log.h"
+
+namespace hookd::app {
+namespace {
+
+constexpr Duration kReplacePoll = std::chrono::milliseconds(50);
+
+void log_load_errors(const std::vector<hook::LoadError>& errors) {
+  for (const auto& error : errors) log::error("broken hook: " + error.text());
+}
+
+}  // namespace
+
+Engine::Engine(EngineServices services, kube::ConnectionConfig connection, EngineOptions options)
+    : services_(services),
+      options_(std::move(options)),
+      credentials_(connection, services_.scheduler),
+      client_(services_.transport, credentials_, connection, services_.scheduler,
+              {options_.kube.qps, options_.kube.burst}),
+      discovery_(client_, services_.scheduler),
+      pool_({client_, discovery_, services_.scheduler, services_.random, options_.kube.page_size}, [] {}),
+      applier_(
+          client_,
+          [this](std::string_view api_version, std::string_view kind, kube::Discovery::Callback callback) {
+            discovery_.resolve(api_version, kind, std::move(callback));
+          },
+          services_.scheduler, services_.random, [this] { discovery_.invalidate(); }),
+      slots_(options_.concurrency),
+      kubeconfig_(options_.runtime_dir, credentials_, services_.scheduler) {
+  runner_options_.dry_run = options_.dry_run;
+  runner_options_.answer_limit_bytes = options_.answer_limit_bytes;
+  runner_options_.runtime_dir = options_.runtime_dir;
+  runner_options_.kubeconfig = kubeconfig_.path();
+  runner_options_.default_namespace = connection.default_namespace;
+  runner_options_.environment = options_.environment;
+  runner_options_.observer = options_.observer;
+  started_ = services_.scheduler.now();
+}
+
+Engine::~Engine() {
+  // Slots that a unit gives back when it goes must not start a call of another one.
+  for (HookUnit* unit : all_units()) unit->stop();
+}
+
+Result<void> Engine::load() {
+  auto loaded = options_.load();
+  load_errors_ = std::move(loaded.errors);
+  loaded_ = std::move(loaded.hooks);
+  log_load_errors(load_errors_);
+  if (!load_errors_.empty() && options_.strict)
+    return fail(Errc::kConfig, "{} broken hook(s), and `strict` is set: see `hookd check`", load_errors_.size());
+  return {};
+}
+
+void Engine::start() {
+  kubeconfig_.refresh();
+  for (auto& hook : std::exchange(loaded_, {})) start_unit(std::move(hook), {});
+  std::ranges::stable_sort(startups_, [this](const std::string& a, const std::string& b) {
+    return std::pair(units_.at(a)->hook().startup->order, a) < std::pair(units_.at(b)->hook().startup->order, b);
+  });
+  next_startup();
+}
+
+void Engine::start_unit(std::shared_ptr<const hook::Hook> hook,
+                        std::vector<std::pair<std::string, hook::Event>> inherited) {
+  const std::string name = hook->name;
+  const bool startup = hook->startup.has_value();
+  UnitServices services{
+      {services_.scheduler, services_.random, services_.launcher, applier_, services_.metrics, runner_options_},
+      pool_,
+      slots_,
+      options_.once};
+  auto& unit = units_[name] = std::make_unique<HookUnit>(std::move(hook), services);
+  log::info("hook loaded", {{"hook", name},
+                            {"file", unit->hook().path},
+                            {"watches", unit->hook().watches.size()},
+                            {"schedules", unit->hook().schedules.size()}});
+  unit->start(std::move(inherited));
+  if (startup) startups_.push_back(name);
+}
+
+// One after another in their order; a failing one is tried again by itself and does not hold up the next.
+void Engine::next_startup() {
+  if (startups_.empty() || stopping_) return;
+  const std::string name = startups_.front();
+  startups_.erase(startups_.begin());
+  const auto unit = units_.find(name);
+  if (unit == units_.end()) return next_startup();
+  unit->second->run_startup([this, alive = std::weak_ptr(alive_)] {
+    services_.scheduler.post([this, alive] {
+      if (alive.lock()) next_startup();
+    });
+  });
+}
+
+void Engine::stop() {
+  stopping_ = true;
+  for (HookUnit* unit : all_units()) unit->stop();
+}
+
+void Engine::terminate() {
+  for (HookUnit* unit : all_units()) unit->terminate();
+}
+
+// ---------------------------------------------------------------- changes
+
+void Engine::reload(std::string_view why) {
+  if (stopping_) return;
+  auto loaded = options_.load();
+  std::map<std::string, std::shared_ptr<const hook::Hook>> present;
+  for (const auto& hook : loaded.hooks) present.emplace(hook->name, hook);
+  // An error about a folder (gone for a moment, unreadable) speaks of all the hooks in it.
+  const auto broken = [&](const std::string& path) {
+    return std::ranges::any_of(
+        loaded.errors, [&](const auto& error) { return path == error.file || path.starts_with(error.file + "/"); });
+  };
+  size_t changed = 0;
+  for (auto it = units_.begin(); it != units_.end();) {
+    const auto current = it++;
+    const std::string name = current->first;
+    const hook::Hook& hook = current->second->hook();
+    const auto next = present.find(name);
+    if (next == present.end()) {
+      if (broken(hook.path)) {
+        log::error("the new version of the hook is broken or cannot be read, the old one goes on",
+                   {{"hook", name}, {"file", hook.path}});
+        continue;
+      }
+      log::info("hook removed", {{"hook", name}});
+      ++changed;
+      replace(name, std::move(units_.extract(current).mapped()), nullptr);
+    } else if (next->second->content_hash != hook.content_hash) {
+      log::info("hook changed", {{"hook", name}});
+      ++changed;
+      replace(name, std::move(units_.extract(current).mapped()), next->second);
+    }
+  }
+  for (auto& [name, replacing] : replacing_) {
+    const auto next = present.find(name);
+    if (next != present.end())
+      replacing.next = next->second;
+    else if (!replacing.next || !broken(replacing.next->path))
+      replacing.next = nullptr;
+  }
+  for (const auto& [name, hook] : present) {
+    if (units_.contains(name) || replacing_.contains(name)) continue;
+    start_unit(hook, {});
+    ++changed;
+  }
+  const auto text = [](const auto& error) { return error.text(); };
+  if (!std::ranges::equal(loaded.errors, load_errors_, {}, text, text)) log_load_errors(loaded.errors);
+  load_errors_ = std::move(loaded.errors);
+  log::info("reloaded", {{"why", why},
+                         {"changed", changed},
+                         {"hooks", units_.size() + replacing_.size()},
+                         {"broken", load_errors_.size()}});
+  next_startup();
+}
+
+// The new version starts when the calls of the old one are over: one object's calls must not overlap.
+// `next` null = the hook is removed.
+void Engine::replace(const std::string& name, std::unique_ptr<HookUnit> old, std::shared_ptr<const hook::Hook> next) {
+  old->stop();
+  auto inherited = old->take_waiting();
+  if (old->running() == 0) {
+    // The new one subscribes before the old one goes, so that streams that both use stay open.
+    if (next) hand_over(*old, std::move(next), std::move(inherited));
+    return;
+  }
+  replacing_[name] = {std::move(old), std::move(next), std::move(inherited)};
+  replace_timer_ = services_.scheduler.after(kReplacePoll, [this] { look_at_replacing(); });
+}
+
+void Engine::hand_over(HookUnit& old, std::shared_ptr<const hook::Hook> next,
+                       std::vector<std::pair<std::string, hook::Event>> inherited) {
+  for (auto& item : old.take_waiting()) inherited.push_back(std::move(item));
+  const std::string name = next->name;
+  start_unit(std::move(next), std::move(inherited));
+  units_.at(name)->inherit_parked(old.parked());
+}
+
+void Engine::look_at_replacing() {
+  if (stopping_) return;
+  for (auto it = replacing_.begin(); it != replacing_.end();) {
+    if (it->second.old->running() > 0) {
+      ++it;
+      continue;
+    }
+    Replacing done = std::move(it->second);
+    it = replacing_.erase(it);
+    if (done.next) hand_over(*done.old, std::move(done.next), std::move(done.inherited));
+  }
+  next_startup();
+  if (!replacing_.empty()) replace_timer_ = services_.scheduler.after(kReplacePoll, [this] { look_at_replacing(); });
+}
+
+std::vector<HookUnit*> Engine::all_units() const {
+  std::vector<HookUnit*> all;
+  for (const auto& [name, unit] : units_) all.push_back(unit.get());
+  for (const auto& [name, replacing] : replacing_) all.push_back(replacing.old.get());
+  return all;
+}
+
+}  // namespace hookd::app

@@ -1,0 +1,133 @@
+// Everything about hooks between the services of a process and its end: loads them, follows the API server, calls
+// them, applies their answers, changes them over when their files change. What runs the process around it (signals,
+// HTTP, files that change, when to stop) is app::Daemon, or play and test. Thread: loop only.
+//
+//   start   hooks, their triggers, start-up calls one after another in their order
+//   reload  only hooks whose file or script changed; a broken new version leaves the old one running
+//   stop    nothing new is started; what runs goes on
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "app/hook_kubeconfig_file.h"
+#include "app/hook_unit.h"
+#include "config/daemon_config.h"
+#include "hook/call_observer.h"
+#include "hook/native_loader.h"
+#include "kube/credentials.h"
+#include "kube/discovery.h"
+#include "kube/kubeconfig.h"
+#include "kube/rest_client.h"
+#include "metrics/registry.h"
+#include "net/http_transport.h"
+#include "process/launcher.h"
+
+namespace hookd::app {
+
+// All must outlive the engine.
+struct EngineServices {
+  Scheduler& scheduler;
+  Random& random;
+  net::HttpTransport& transport;
+  process::Launcher& launcher;
+  metrics::Registry& metrics;
+};
+
+struct EngineOptions {
+  bool strict = false;  // a broken hook is an error of load()
+  bool dry_run = false;
+  bool once = false;
+  int concurrency = 16;
+  uint64_t answer_limit_bytes = 32u << 20;
+  config::KubeConfig kube;
+  std::string runtime_dir;                 // private to this process: answer files, the hooks' kubeconfig
+  std::function<hook::LoadResult()> load;  // called at the start and at each reload
+  hook::CallObserver* observer = nullptr;  // hears of every call; null = nobody does
+  std::vector<std::string> environment;    // of hooks, before what hook_environment() adds and takes away
+};
+
+class Engine {
+ public:
+  struct Health {
+    bool ready = true;
+    std::vector<std::string> reasons;   // why not ready
+    std::vector<std::string> degraded;  // what does not work although it is ready
+  };
+  enum class Idle { kNo, kYes, kNothingMore };  // kNothingMore: some binding never came, and the rest is done
+
+  Engine(EngineServices services, kube::ConnectionConfig connection, EngineOptions options);
+  ~Engine();
+
+  bool none_found() const { return loaded_.empty(); }  // between load() and start()
+  // The first load. Errors: kConfig: a broken hook, with `strict`.
+  Result<void> load();
+  void start();
+  void reload(std::string_view why);
+  void stop();       // for good: nothing new is started, what runs goes on
+  void terminate();  // SIGTERM to every process that runs
+
+  Health health() const;
+  void update_gauges();
+  void refresh_kubeconfig() { kubeconfig_.refresh(); }
+
+  size_t running() const;          // calls
+  Duration longest_grace() const;  // of the hooks that are there
+  size_t events_waiting() const { return applier_.events().waiting(); }
+  // With `once`: is everything that there was done? What changes from the first time that all is known is not waited
+  // for.
+  Idle look_idle();
+  bool all_well() const;  // no broken hook, no call given up
+  void log_troubles() const;
+
+  // Every binding's snapshot is known, no call runs and none could start now. Delayed ones (retries, requeues, `for`)
+  // may be there. Says nothing of changes that are still on their way here.
+  bool quiet() const;
+
+  const std::map<std::string, std::unique_ptr<HookUnit>>& units() const { return units_; }
+  const std::vector<hook::LoadError>& load_errors() const { return load_errors_; }
+  kube::Discovery& discovery() { return discovery_; }
+  kube::Api& api() { return client_; }
+
+ private:
+  void start_unit(std::shared_ptr<const hook::Hook> hook, std::vector<std::pair<std::string, hook::Event>> inherited);
+  void next_startup();
+  void replace(const std::string& name, std::unique_ptr<HookUnit> old, std::shared_ptr<const hook::Hook> next);
+  void hand_over(HookUnit& old, std::shared_ptr<const hook::Hook> next,
+                 std::vector<std::pair<std::string, hook::Event>> inherited);
+  void look_at_replacing();
+  std::vector<HookUnit*> all_units() const;  // also those being replaced
+
+  EngineServices services_;
+  EngineOptions options_;
+  kube::Credentials credentials_;
+  kube::RestClient client_;
+  kube::Discovery discovery_;
+  kube::InformerPool pool_;
+  apply::Applier applier_;
+  queue::Slots slots_;
+  HookKubeconfigFile kubeconfig_;
+  hook::RunnerOptions runner_options_;
+  std::map<std::string, std::unique_ptr<HookUnit>> units_;
+  struct Replacing {
+    std::unique_ptr<HookUnit> old;           // stopped, with calls still running
+    std::shared_ptr<const hook::Hook> next;  // null = the hook was removed
+    std::vector<std::pair<std::string, hook::Event>> inherited;
+  };
+  std::map<std::string, Replacing> replacing_;
+  std::vector<std::shared_ptr<const hook::Hook>> loaded_;  // between load() and start()
+  std::vector<hook::LoadError> load_errors_;
+  std::vector<std::string> startups_;  // names of hooks whose start-up call has not had its turn
+  SteadyTime started_{};
+  Timer replace_timer_;
+  bool watching_stopped_ = false;
+  bool stopping_ = false;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // a posted turn may come after the engine is gone
+};
+
+}  // namespace hookd::app

@@ -1,0 +1,239 @@
+#include "app/engine.h"
+
+#include <gmock/gmock.h>
+
+#include <filesystem>
+
+#include "unit/support/fake_cluster_transport.h"
+#include "unit/support/fake_launcher.h"
+#include "unit/support/log_tap.h"
+
+namespace hookd::app {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+// Writes down what it hears, one line each.
+struct Notes final : hook::CallObserver {
+  void call_started(const hook::Call& call) override {
+    lines.push_back(fmt::format("{} called: {} {} attempt {}", call.hook, hook::to_string(call.events.front().type),
+                                call.events.front().object ? call.events.front().object->key() : "", call.attempt));
+  }
+  void call_said(const hook::Call&, std::string_view line) override { lines.push_back("says " + std::string(line)); }
+  void call_answered(const hook::Call&, const process::ChildExit&, const std::vector<apply::Operation>& operations,
+                     const std::vector<std::string>& messages) override {
+    for (const auto& op : operations) lines.push_back("answers " + op.describe());
+    for (const auto& message : messages) lines.push_back("message " + message);
+  }
+  void operation_done(const hook::Call&, const apply::Operation& operation, const apply::Outcome& outcome) override {
+    lines.push_back(fmt::format("{}: {}", operation.describe(), apply::to_string(outcome.kind)));
+  }
+  void call_ended(const hook::CallResult& result) override {
+    lines.push_back(fmt::format("{}: {}{}", result.call.hook, result.result,
+                                result.then == hook::CallResult::Then::kRetry    ? ", again"
+                                : result.then == hook::CallResult::Then::kGiveUp ? ", given up"
+                                                                                 : ""));
+  }
+  std::vector<std::string> taken() { return std::exchange(lines, {}); }
+  std::vector<std::string> lines;
+};
+
+class EngineTest : public testing::Test {
+ protected:
+  EngineTest() {
+    std::string pattern = testing::TempDir() + "hookd-engine-XXXXXX";
+    options.runtime_dir = ::mkdtemp(pattern.data());
+    options.load = [this] { return loaded; };
+    options.observer = &notes;
+    connection.server = "http://cluster";
+    for (const auto& type : {test::pods(), test::nodes()}) cluster.serve(type);
+    launcher.script = [this](const std::shared_ptr<test::FakeLauncher::Started>& child) {
+      const std::string input = child->read_input();
+      if (hang) {
+        running.push_back(child);
+        return;
+      }
+      if (!complaint.empty()) child->complain(complaint);
+      if (!output.empty()) child->print(output);
+      child->exit(exit_code);
+    };
+  }
+  ~EngineTest() override { std::filesystem::remove_all(options.runtime_dir); }
+
+  std::shared_ptr<hook::Hook> add(std::string name, uint64_t version = 1) {
+    auto hook = std::make_shared<hook::Hook>();
+    hook->name = std::move(name);
+    hook->path = "/hooks/" + hook->name + ".hook.yaml";
+    hook->content_hash = version;
+    hook->run.command = {"/h.sh"};
+    loaded.hooks.push_back(hook);
+    return hook;
+  }
+  static void watch_pods(hook::Hook& hook) {
+    auto& binding = hook.watches.emplace_back();
+    binding.name = "pods";
+    binding.kind = "Pod";
+  }
+  void start() {
+    engine =
+        std::make_unique<Engine>(EngineServices{scheduler, random, transport, launcher, metrics}, connection, options);
+    ASSERT_TRUE(engine->load());
+    engine->start();
+    scheduler.advance(0s);
+  }
+  void pod(std::string_view name, std::string_view uid) {
+    cluster.put(test::pods(), test::object_json(test::pods(), "a", name, uid));
+    scheduler.advance(0s);
+  }
+
+  test::LogTap log;
+  ManualScheduler scheduler;
+  SeededRandom random;
+  test::FakeCluster cluster{scheduler};
+  test::FakeClusterTransport transport{cluster};
+  test::FakeLauncher launcher{scheduler};
+  metrics::Registry metrics;
+  kube::ConnectionConfig connection;
+  EngineOptions options;
+  hook::LoadResult loaded;
+  Notes notes;
+  bool hang = false;
+  int exit_code = 0;
+  std::string output, complaint;
+  std::vector<std::shared_ptr<test::FakeLauncher::Started>> running;
+  std::unique_ptr<Engine> engine;
+};
+
+TEST_F(EngineTest, TellsItsObserverEveryPartOfACallInOrder) {
+  watch_pods(*add("h"));
+  complaint = "looking\n";
+  output =
+      R"({"operations":[{"operation":"Delete","apiVersion":"v1","kind":"Pod","namespace":"a","name":"x"}],"message":"away"})";
+  start();
+  EXPECT_TRUE(engine->quiet());
+  EXPECT_TRUE(engine->health().ready);
+  pod("x", "u1");
+  auto lines = notes.taken();
+  lines.resize(6);
+  EXPECT_THAT(lines, ElementsAre("h called: Added a/x attempt 1", "says looking", "answers Delete Pod a/x",
+                                 "message away", "Delete Pod a/x: done", "h: ok"));
+}
+
+TEST_F(EngineTest, TellsOfTriesThatFail) {
+  watch_pods(*add("h"));
+  exit_code = 1;
+  start();
+  pod("x", "u1");
+  EXPECT_THAT(notes.taken(), ElementsAre("h called: Added a/x attempt 1", "h: failed, again"));
+  EXPECT_TRUE(engine->quiet());  // it waits for its next try
+  exit_code = 65;
+  scheduler.advance(2s);
+  EXPECT_THAT(notes.taken(), ElementsAre("h called: Added a/x attempt 2", "h: refused, given up"));
+  EXPECT_FALSE(engine->all_well());
+}
+
+// What an answer left undone is finished without a new call: the observer hears the operation alone.
+TEST_F(EngineTest, AnOperationThatIsTriedAgainIsNoNewCall) {
+  watch_pods(*add("h"));
+  output = R"({"operation":"Label","apiVersion":"v1","kind":"Pod","namespace":"a","name":"x","labels":{"a":"b"}})";
+  int failures = 1;
+  cluster.intercept = [&](const kube::ApiRequest& request) -> std::optional<Result<kube::ApiResponse>> {
+    if (request.method != "PATCH" || failures-- <= 0) return std::nullopt;
+    return fail(Error{Errc::kUnavailable, "etcd is away", 503, "ServiceUnavailable", {}});
+  };
+  start();
+  pod("x", "u1");
+  EXPECT_THAT(notes.taken(), ElementsAre("h called: Added a/x attempt 1", "answers Label Pod a/x",
+                                         "Label Pod a/x: retry", "h: failed, again"));
+  scheduler.advance(2s);
+  const auto lines = notes.taken();
+  ASSERT_GE(lines.size(), 2u);
+  EXPECT_EQ(lines[0], "Label Pod a/x: done");
+  EXPECT_EQ(lines[1], "h: ok");
+}
+
+TEST_F(EngineTest, IsNotQuietWhileACallRunsOrABindingIsUnknown) {
+  watch_pods(*add("h"));
+  cluster.hold("/api/v1/pods");
+  start();
+  EXPECT_FALSE(engine->quiet());
+  EXPECT_THAT(engine->health().reasons, ElementsAre("h: the first list is not complete yet"));
+  cluster.release("/api/v1/pods");
+  scheduler.advance(0s);
+  EXPECT_TRUE(engine->quiet());
+  hang = true;
+  pod("x", "u1");
+  EXPECT_EQ(engine->running(), 1u);
+  EXPECT_FALSE(engine->quiet());
+  running.at(0)->exit(0);
+  scheduler.advance(0s);
+  EXPECT_TRUE(engine->quiet());
+}
+
+TEST_F(EngineTest, StartUpCallsHaveTheirTurnOneAfterAnother) {
+  add("late")->startup = hook::Startup{.order = 20, .include = {}};
+  add("early")->startup = hook::Startup{.order = 10, .include = {}};
+  start();
+  EXPECT_THAT(notes.taken(), ElementsAre("early called: Startup  attempt 1", "early: ok",
+                                         "late called: Startup  attempt 1", "late: ok"));
+}
+
+TEST_F(EngineTest, ReloadStartsWhatChangedAndKeepsWhatIsBroken) {
+  watch_pods(*add("changed"));
+  watch_pods(*add("broken"));
+  watch_pods(*add("removed"));
+  start();
+  loaded.hooks.clear();
+  watch_pods(*add("changed", 2));
+  watch_pods(*add("new"));
+  loaded.errors.push_back({"/hooks/broken.hook.yaml", 3, 1, "spec: what is this"});
+  engine->reload("test");
+  std::vector<std::string> names;
+  for (const auto& [name, unit] : engine->units()) names.push_back(name);
+  EXPECT_THAT(names, ElementsAre("broken", "changed", "new"));
+  EXPECT_EQ(engine->units().at("changed")->hook().content_hash, 2u);
+  EXPECT_THAT(engine->health().degraded, ElementsAre("broken hook: /hooks/broken.hook.yaml:3:1: spec: what is this"));
+}
+
+TEST_F(EngineTest, ANewVersionWaitsForTheCallsOfTheOldOne) {
+  watch_pods(*add("h"));
+  hang = true;
+  start();
+  pod("x", "u1");
+  loaded.hooks.clear();
+  watch_pods(*add("h", 2));
+  engine->reload("test");
+  EXPECT_THAT(engine->units(), IsEmpty());
+  EXPECT_FALSE(engine->quiet());
+  hang = false;
+  running.at(0)->exit(0);
+  scheduler.advance(1s);
+  EXPECT_EQ(engine->units().at("h")->hook().content_hash, 2u);
+}
+
+TEST_F(EngineTest, StrictRefusesABrokenHook) {
+  loaded.errors.push_back({"/hooks/h.hook.yaml", 1, 1, "broken"});
+  options.strict = true;
+  Engine strict({scheduler, random, transport, launcher, metrics}, connection, options);
+  const auto result = strict.load();
+  ASSERT_FALSE(result);
+  EXPECT_THAT(result.error().what, HasSubstr("1 broken hook(s)"));
+  EXPECT_FALSE(strict.all_well());
+}
+
+TEST_F(EngineTest, MayGoAtAnyMoment) {
+  watch_pods(*add("h"));
+  add("s")->startup = hook::Startup{};
+  hang = true;
+  start();
+  pod("x", "u1");
+  engine.reset();
+  scheduler.advance(10min);
+  for (const auto& child : running) EXPECT_TRUE(child->killed);
+}
+
+}  // namespace
+}  // namespace hookd::app
