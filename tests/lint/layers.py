@@ -15,7 +15,7 @@ from lint import files, line_of, main, read
 
 ROW = re.compile(r"^\|\s*(?P<rooms>[a-z_, ]+?)\s*\|[^|]*\|\s*(?P<uses>[a-z_, ]+?|–|all)\s*\|\s*$", re.MULTILINE)
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"(?P<own>[^"\n]+)"|<(?P<system>[^>\n]+)>)', re.MULTILINE)
-LINK = re.compile(r"^hookd_room\((?P<room>\w+)(?P<links>[^)]*)\)", re.MULTILINE)
+LINK = re.compile(r"^hookd_room\((?P<room>\w+)(?P<part>(?:/\w+)?)(?P<links>[^)]*)\)", re.MULTILINE)
 TOP = "main.cc"  # puts everything together
 SUPPORT = "unit/support/"  # fakes that several rooms' tests share
 
@@ -102,13 +102,17 @@ def support(root: Path, file: Path, allowed: dict[str, set[str]], may: set[str])
 
 def links(cmake: str, allowed: dict[str, set[str]]) -> list[str]:
     found = []
-    linked: dict[str, set[str]] = {}
+    linked: dict[str, set[str]] = {}  # also of the folders inside a room, which are libraries too: "embedded_store"
     for match in LINK.finditer(cmake):
         room = match["room"]
         direct = set(re.findall(r"\bhookd_(\w+)", match["links"])) - {"flags"}
-        linked[room] = {room}.union(*(linked.get(use, set()) for use in direct))
+        links_of = {room}.union(*(linked.get(use, set()) for use in direct))
+        linked[(room + match["part"]).replace("/", "_")] = links_of
         if room not in allowed:
             found.append(f"daemon/CMakeLists.txt: {room} is no room of daemon/README.md")
+        elif match["part"]:
+            if links_of - allowed[room]:
+                found.append(f"daemon/CMakeLists.txt: {room}{match['part']} links {', '.join(sorted(links_of - allowed[room]))}, which daemon/README.md does not allow")
         elif linked[room] != allowed[room]:
             more, less = linked[room] - allowed[room], allowed[room] - linked[room]
             text = f"daemon/CMakeLists.txt: {room}"
