@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Everything that guards hookd, with all its set-up, on a fresh Debian 12 machine:
-#   tests/run.sh            lint, unit tests under the sanitizers, examples, and the tests on a real cluster
+#   tests/run.sh            lint, unit tests under the sanitizers, examples, and the tests on a real cluster and on hookd's
+#                           own API server, and of the one beside the other
 #   tests/run.sh --fast     the same without the cluster
 #   tests/run.sh --bench    the figures of tests/bench instead (release build)
 #   tests/run.sh --fuzz [N] every fuzzer of tests/fuzz for N seconds instead (30 unless given)
@@ -14,7 +15,7 @@ case "${1:-}" in
   --fast) mode=fast ;;
   --bench) mode=bench ;;
   --fuzz) mode=fuzz ;;
-  *) sed -n '2,7s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
+  *) sed -n '2,8s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
 esac
 
 preset=${PRESET:-asan}
@@ -39,6 +40,8 @@ if [ "$mode" = bench ]; then
   section "start of a process"
   build/bench/tests/bench/bench_launch --benchmark_min_time=1
   export HOOKD_BIN=$PWD/build/bench/hookd
+  section "the API server inside hookd"
+  /usr/bin/python3 tests/bench/bench_embedded.py
   section "on a real cluster"
   exec /usr/bin/python3 tests/bench/bench_cluster.py
 fi
@@ -128,6 +131,8 @@ if [ "$mode" = all ]; then
   if wait "$cluster_build"; then
     rm -f build-cluster.log
     pytests "on a real cluster" tests/cluster
+    HOOKD_SERVER=embedded pytests "the same on hookd's own API server" tests/cluster
+    pytests "hookd's own API server beside the real one" tests/differential
   else
     tail -n 40 build-cluster.log
     broke "build of the API server"

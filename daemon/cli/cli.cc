@@ -47,6 +47,50 @@ void add_run_flags(CLI::App& run, RunFlags& flags) {
   run.add_flag("--no-reload", flags.no_reload, "Do not watch the hooks folders for changes (SIGHUP still reloads)");
 }
 
+void add_test_flags(CLI::App& test, TestOptions& options) {
+  test.option_defaults()->take_last();
+  test.add_option("DIR", options.paths, "Folders with tests beside their hooks, or test files; default: here")
+      ->type_name("")
+      ->take_all();
+  test.add_option("--run", options.pattern, "Only tests with this in their file or name; * and ? stand for any text")
+      ->type_name("PATTERN");
+  test.add_option("--junit", options.junit_file, "Write the results as JUnit's XML too")->type_name("FILE");
+  test.add_option("--jobs", options.jobs, "Tests at once; default: one a core")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1000));
+  test.add_flag("--update", options.update, "Write what was seen into the `expect` of failing steps");
+  test.add_flag("-v,--verbose", options.verbose, "Show the calls and the log of every test, not of failed ones alone");
+  test.add_option("--worker", options.worker_file)->group("");
+  test.add_option("--index", options.worker_index)->group("");
+}
+
+void add_play_flags(CLI::App& play, PlayOptions& options) {
+  play.option_defaults()->take_last();
+  auto* server_only =
+      play.add_flag("--server-only", options.server_only, "No hooks: the API server alone, until a signal");
+  play.add_option("DIR", options.folder, "Folder with hooks, manifests and, if there is one, scenario.yaml")
+      ->type_name("")
+      ->excludes(server_only);
+  play.add_option("--load", options.load, "Manifests to begin with; default: all that are found in DIR")
+      ->type_name("FILE")
+      ->take_all();
+  play.add_option("--scenario", options.scenario, "Steps to play; default: scenario.yaml in DIR")->type_name("FILE");
+  play.add_flag("--exit", options.exit, "End when the scenario is over, with 1 if something went wrong");
+  play.add_option("--speed", options.speed, "How many times as fast time runs")
+      ->type_name("N")
+      ->check(CLI::Range(0.01, 100'000.0));
+  play.add_option("--kubeconfig", options.kubeconfig, "Where to write the kubeconfig for kubectl")->type_name("FILE");
+  play.add_option("--port", options.port, "Of the API server on 127.0.0.1; default: a free one")
+      ->type_name("PORT")
+      ->check(CLI::Range(1, 65535));
+  play.add_option(
+          "--tokens", options.tokens,
+          "With --server-only: further users, who may what RBAC gives them; lines TOKEN,USER,UID,\"GROUP,GROUP\"")
+      ->type_name("FILE")
+      ->needs(server_only);
+  play.add_flag("-v,--verbose", options.verbose, "Show hookd's log too");
+}
+
 Result<config::DaemonConfig> daemon_config(const RunFlags& flags) {
   HOOKD_TRY(auto config, config::load_daemon_config(flags.config_file, config::process_environment()));
   if (!flags.hooks.empty()) config.hooks = flags.hooks;
@@ -111,6 +155,15 @@ int main(int argc, char** argv) {
       ->check(CLI::IsMember({"Added", "Modified", "Deleted"}));
   call->add_option("--kubeconfig", call_options.kubeconfig, "Becomes KUBECONFIG of the hook")->type_name("FILE");
 
+  TestOptions test_options;
+  auto* test =
+      app.add_subcommand("test", "Run the tests (*.test.yaml) of hooks, without a cluster and on virtual time");
+  add_test_flags(*test, test_options);
+
+  PlayOptions play_options;
+  auto* play = app.add_subcommand("play", "Run hooks on an API server inside hookd, and tell what happens");
+  add_play_flags(*play, play_options);
+
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -126,6 +179,15 @@ int main(int argc, char** argv) {
     return run_daemon(*std::move(config));
   }
   if (*check) return run_check(check_folders, check_config);
+  if (*test) return run_test(test_options);
+  if (*play) {
+    if (play_options.server_only) return run_server(play_options);
+    if (play_options.folder.empty()) {
+      fmt::print(stderr, "hookd: play: the folder with the hooks is missing\n");
+      return 2;
+    }
+    return run_play(play_options);
+  }
   return run_call(call_options);
 }
 

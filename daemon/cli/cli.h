@@ -19,8 +19,35 @@ struct CallOptions {
   std::string kubeconfig;  // handed to the hook
 };
 
+struct TestOptions {
+  std::vector<std::string> paths;  // empty = the current folder
+  std::string pattern, junit_file;
+  int jobs = 0;
+  bool update = false, verbose = false;
+  // In a child of `hookd test`: one test.
+  std::string worker_file;
+  size_t worker_index = 0;
+};
+
+struct PlayOptions {
+  std::string folder;
+  std::vector<std::string> load;  // empty = what is found in the folder
+  std::string scenario, kubeconfig;
+  std::string tokens;  // of further users, with server_only
+  bool exit = false, verbose = false;
+  bool server_only = false;  // no hooks, only the API server
+  double speed = 1;
+  int port = 0;
+};
+
 int run_daemon(config::DaemonConfig config);
 int run_check(const std::vector<std::string>& folders, const std::string& config_file);
 int run_call(const CallOptions& options);
+int run_test(const TestOptions& options);
+int run_play(const PlayOptions& options);
+int run_server(const PlayOptions& options);  // play --server-only
+
+// May what is written there have colours? Only on a terminal, and not with NO_COLOR.
+bool colours(int fd);
 
 }  // namespace hookd::cli

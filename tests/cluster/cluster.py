@@ -230,11 +230,14 @@ users:
                 self._apis.clear()
 
     def _spawn(self, name: str, *flags: str) -> None:
+        self._start_child(name, [str(program(name)), *flags])
+
+    def _start_child(self, name: str, command: Sequence[str]) -> None:
         if name in self._children:
             raise RuntimeError(f"{name} runs already")
         # GOGC: memory is cheaper than the time of all tests.
         env = {"PATH": os.environ.get("PATH", ""), "HOME": str(self.folder), "GOGC": "400"}
-        self._children[name] = Child([program(name), *flags], self.log(name), env, self.folder)
+        self._children[name] = Child(command, self.log(name), env, self.folder)
 
     def _kill(self, name: str) -> None:
         child = self._children.pop(name, None)

@@ -18,6 +18,7 @@ from process import wait_for
 from workloads import UNREACHABLE, expect, pods
 
 
+@pytest.mark.real_only("the StatefulSet controller makes the pod anew")
 def test_pod_on_an_unreachable_node_stays_until_it_is_force_deleted(
     cluster: Cluster, namespace: str, make_node: Callable[..., str]
 ) -> None:
@@ -69,6 +70,7 @@ def test_kubectl_takes_the_server_for_its_own_version(cluster: Cluster) -> None:
     assert versions["clientVersion"]["gitVersion"] == versions["serverVersion"]["gitVersion"]
 
 
+@pytest.mark.real_only("signed by a CA of ours")
 def test_client_certificate(cluster: Cluster) -> None:
     config = cluster.client_certificate_kubeconfig("carol", ["system:masters"])
     assert '"carol"' in cluster.kubectl(f"--kubeconfig={config}", "auth", "whoami", "--output=json")
@@ -85,6 +87,7 @@ def test_api_server_killed_and_started_again(cluster: Cluster, namespace: str) -
     assert cluster.get_pod(namespace, "kept") == before
 
 
+@pytest.mark.real_only("a volume with a token in each pod")
 def test_seeded_pods_have_the_size_of_real_ones(cluster: Cluster) -> None:
     namespaces = seed.seed(cluster, 20, nodes=2, prefix="size")
     lists = [cluster.api_of().raw("GET", pods(name))[1] for name in namespaces]

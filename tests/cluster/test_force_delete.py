@@ -64,6 +64,7 @@ def until(moment: float) -> None:
     time.sleep(max(0.0, moment - time.monotonic()))
 
 
+@pytest.mark.real_only("the StatefulSet controller makes the pods")
 @variants
 def test_exactly_the_right_pods_are_force_deleted(
     variant: str, cluster: Cluster, namespace: str, make_node: MakeNode, hookd: StartHookd, rights: str
@@ -104,6 +105,7 @@ def test_exactly_the_right_pods_are_force_deleted(
     assert len(deletes) == len(right), "each of them once"
 
 
+@pytest.mark.real_only("the StatefulSet controller makes the pods")
 @variants
 def test_a_taint_after_the_deletion_counts_and_one_taken_away_in_time_does_not(
     variant: str, cluster: Cluster, namespace: str, make_node: MakeNode, hookd: StartHookd, rights: str
@@ -125,6 +127,7 @@ def test_a_taint_after_the_deletion_counts_and_one_taken_away_in_time_does_not(
     assert uid_now(cluster, namespace, "spared-0") == lucky
 
 
+@pytest.mark.real_only("the StatefulSet controller makes the pods")
 @variants
 def test_a_restart_does_not_start_the_thirty_seconds_anew(
     variant: str, cluster: Cluster, namespace: str, make_node: MakeNode, hookd: StartHookd, rights: str

@@ -100,6 +100,7 @@ def test_the_patches(cluster: Cluster, namespace: str, answer: Callable[..., Hoo
     assert about and about["metadata"]["labels"] == {"strategic": "yes"}
 
 
+@pytest.mark.real_only("the StatefulSet controller makes the pod")
 def test_scale_status_evict(cluster: Cluster, namespace: str, answer: Callable[..., Hookd], make_node: Callable[..., str]) -> None:
     cluster.make_statefulset(namespace, "web", 1, grace=1)
     cluster.bind_and_run(namespace, "web-0", make_node())
