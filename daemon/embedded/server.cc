@@ -31,7 +31,7 @@ class ApiServer::State::Sink final : public ReplySink {
     if (lose_) cut_ = scheduler_.after(Duration(0), [this] { cut(); });
   }
   void write(std::string bytes) override {
-    if (!over_) to_->write(std::move(bytes));
+    if (!over_ && !muted_) to_->write(std::move(bytes));
   }
   void end() override {
     if (over_) return;
@@ -44,7 +44,8 @@ class ApiServer::State::Sink final : public ReplySink {
     to_->cut();
   }
 
-  void lose() { lose_ = true; }  // the connection breaks instead of the answer, or soon after a stream has begun
+  void lose() { lose_ = true; }   // the connection breaks instead of the answer, or soon after a stream has begun
+  void mute() { muted_ = true; }  // as when the network loses every packet: the stream stays open
   bool begun() const { return begun_; }
   bool over() const { return over_; }
 
@@ -58,7 +59,7 @@ class ApiServer::State::Sink final : public ReplySink {
   Scheduler& scheduler_;
   std::shared_ptr<ReplySink> to_;
   Timer cut_;
-  bool over_ = false, lose_ = false, begun_ = false;
+  bool over_ = false, lose_ = false, begun_ = false, muted_ = false;
 };
 
 namespace {
@@ -221,6 +222,11 @@ void ApiServer::State::cut_watches() {
   watches.clear();
 }
 
+void ApiServer::State::mute_watches() {
+  for (const auto& [id, weak] : watches)
+    if (const auto sink = weak.lock()) sink->mute();
+}
+
 Answer<void> ApiServer::State::authenticate(Request& request, const Target& target) const {
   if (const auto header = request.header("authorization"); !header.empty()) {
     auto space = header.find(' ');
@@ -335,6 +341,7 @@ void ApiServer::add_token(std::string token, std::string name, std::vector<std::
   state_->set_token(std::move(token), {std::move(name), std::move(groups)});
 }
 const std::string& ApiServer::admin_token() const { return state_->admin_token; }
+void ApiServer::mute_watches() { state_->mute_watches(); }
 Faults& ApiServer::faults() { return state_->faults; }
 Store::Subscription ApiServer::on_change(Store::Listener listener) {
   return state_->world.store.subscribe("", std::move(listener));

@@ -36,6 +36,7 @@ class ApiServer {
   const std::string& admin_token() const;
 
   Faults& faults();
+  void mute_watches();  // those that are open now stay so and tell nothing more
   uint64_t revision() const;
   // Nothing is about to happen by itself before the next timer: control loops have done what they can.
   bool settled() const;

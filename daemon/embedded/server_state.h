@@ -36,6 +36,7 @@ class ApiServer::State {
   std::map<uint64_t, std::weak_ptr<Sink>> watches;  // that run now
   uint64_t last_watch = 0;
   void cut_watches();
+  void mute_watches();
 
  private:
   std::unique_ptr<Exchange> answer(Request request, const std::shared_ptr<Sink>& sink, const Target& target,

@@ -63,12 +63,7 @@ void Actions::fail_as_told(const Failing& failing) {
     fault.apply_then_cut = failing.lost_answer;
     return world_.server().faults().add(std::move(fault));
   }
-  if (failing.silent) {
-    fault.verb = "watch";
-    fault.silent = true;
-    fault.times = 0;
-    world_.server().faults().add(std::move(fault));
-  }
+  if (failing.silent) return world_.server().mute_watches();
   world_.transport().break_connections();
 }
 

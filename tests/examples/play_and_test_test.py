@@ -96,12 +96,22 @@ def test_virtual_time_and_real_hooks(folder: Path) -> None:
             "expect: {objects: [{kind: ConfigMap, name: c, metadata: {labels: {seen: 'yes'}}}]}",
         )
         + "---\n"
+        + document(
+            "a watch that falls silent tells nothing until hookd notices",
+            "fail: {watch: silent}",
+            "apply: {apiVersion: v1, kind: ConfigMap, metadata: {name: late, namespace: default, labels: {app: x}}}",
+            "advance: 5m1s",
+            "expect: {calls: [{object: default/c}], only: true}",
+            "advance: 20m",
+            "expect: {objects: [{kind: ConfigMap, name: late, metadata: {labels: {seen: 'yes'}}}]}",
+        )
+        + "---\n"
         + document("a restart begins anew", "advance: 4m", "restart: true", "advance: 4m", "expect: {calls: 0}", "advance: 2m", "expect: {calls: 1}")
         + "---\n"
         + document("a cut watch misses nothing", "fail: {watch: cut}", f"apply: {GIVEN.replace('name: c', 'name: d')}", "advance: 6m", "expect: {calls: 2}")
     )
     output = hookd(folder, "test", code=0)
-    assert "5 passed, 0 failed" in output
+    assert "6 passed, 0 failed" in output
 
 
 def test_failure_shows_place_difference_and_calls(folder: Path) -> None:

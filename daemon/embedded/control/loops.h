@@ -24,6 +24,7 @@ struct Options {
   bool service_accounts = true;    // "default" in every namespace
   bool root_ca = true;             // ConfigMap kube-root-ca.crt in every namespace
   bool disruption_budgets = true;  // status of PodDisruptionBudgets
+  bool event_expiry = true;        // Events go after an hour
   std::string ca_certificate{};    // PEM for kube-root-ca.crt
   // The versions that serve what is stored under this key were removed or replaced: watches of it end.
   std::function<void(std::string_view storage_key)> kind_changed{};
