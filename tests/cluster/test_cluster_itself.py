@@ -101,7 +101,8 @@ def test_children_end_with_the_process_that_started_them(tmp_path: Path) -> None
     parent = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, cwd=tmp_path)
     assert parent.stdout
     pid = int(parent.stdout.readline())
-    os.kill(pid, 0)
+    # The promise to end with its parent is made just before the program itself starts.
+    wait_for(lambda: Path(f"/proc/{pid}/cmdline").read_bytes().startswith(b"sleep"), 30, f"process {pid} at work")
     parent.send_signal(signal.SIGKILL)
     parent.wait()
     parent.stdout.close()
