@@ -34,7 +34,8 @@ Engine::Health Daemon::health() const {
   return health;
 }
 
-void Daemon::serve(const net::ServerRequest& request, const net::Responder& respond) {
+void Daemon::serve(net::ServerRequest& request, const net::Responder& respond) {
+  if (routes_.serve(request, respond)) return;
   net::ServerResponse response;
   if (request.method != "GET" && request.method != "HEAD") {
     response.status = 405;

@@ -38,7 +38,7 @@ Daemon::Daemon(config::DaemonConfig config, kube::ConnectionConfig connection, R
       transport_(scheduler_),
       launcher_(scheduler_),
       reaper_(scheduler_, [this](int pid) { return launcher_.owns(pid); }),
-      engine_({scheduler_, random_, transport_, launcher_, metrics_}, connection, engine_options()) {
+      engine_({scheduler_, random_, transport_, launcher_, metrics_, *store_, &routes_}, connection, engine_options()) {
   started_ = scheduler_.now();
   log::info("hookd " HOOKD_VERSION " starts",
             {{"server", connection.describe()}, {"dryRun", config_.dry_run}, {"once", config_.once}});
@@ -65,7 +65,7 @@ Result<void> Daemon::open() {
   engine_.refresh_kubeconfig();
   if (!config_.listen.empty()) {
     HOOKD_TRY(server_, net::HttpServer::listen(scheduler_, config_.listen,
-                                               [this](const net::ServerRequest& request, net::Responder respond) {
+                                               [this](net::ServerRequest request, net::Responder respond) {
                                                  serve(request, respond);
                                                }));
     log::info("serving /metrics, /healthz and /readyz", {{"port", int64_t{server_->port()}}});

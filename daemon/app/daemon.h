@@ -18,9 +18,11 @@
 #include "config/daemon_config.h"
 #include "metrics/registry.h"
 #include "net/curl_transport.h"
+#include "net/http_routes.h"
 #include "net/http_server.h"
 #include "process/posix_launcher.h"
 #include "process/reaper.h"
+#include "state/memory_store.h"
 
 namespace hookd::app {
 
@@ -43,7 +45,7 @@ class Daemon {
   void check_stopped();
   void check_idle();
   void beat();
-  void serve(const net::ServerRequest& request, const net::Responder& respond);
+  void serve(net::ServerRequest& request, const net::Responder& respond);
   Engine::Health health() const;
   void update_gauges();
 
@@ -53,6 +55,8 @@ class Daemon {
   SystemRandom random_;
   metrics::Registry metrics_;
   RuntimeDir runtime_;
+  std::unique_ptr<state::Store> store_ = std::make_unique<state::MemoryStore>();
+  net::HttpRoutes routes_;
   net::CurlTransport transport_;
   process::PosixLauncher launcher_;
   process::Reaper reaper_;

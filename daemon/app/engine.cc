@@ -68,9 +68,11 @@ void Engine::start_unit(std::shared_ptr<const hook::Hook> hook,
   const std::string name = hook->name;
   const bool startup = hook->startup.has_value();
   UnitServices services{
-      {services_.scheduler, services_.random, services_.launcher, applier_, services_.metrics, runner_options_},
+      {services_.scheduler, services_.random, services_.launcher, applier_, services_.metrics, runner_options_,
+       &services_.transport, &services_.store},
       pool_,
       slots_,
+      services_.routes,
       options_.once};
   auto& unit = units_[name] = std::make_unique<HookUnit>(std::move(hook), services);
   log::info("hook loaded", {{"hook", name},

@@ -25,8 +25,10 @@
 #include "kube/kubeconfig.h"
 #include "kube/rest_client.h"
 #include "metrics/registry.h"
+#include "net/http_routes.h"
 #include "net/http_transport.h"
 #include "process/launcher.h"
+#include "state/store.h"
 
 namespace hookd::app {
 
@@ -37,6 +39,8 @@ struct EngineServices {
   net::HttpTransport& transport;
   process::Launcher& launcher;
   metrics::Registry& metrics;
+  state::Store& store;
+  net::HttpRoutes* routes = nullptr;  // null: nothing can be POSTed to hooks
 };
 
 struct EngineOptions {

@@ -13,6 +13,7 @@
 
 #include "hook/runner.h"
 #include "kube/informer.h"
+#include "net/http_routes.h"
 #include "queue/slots.h"
 #include "trigger/schedule_trigger.h"
 #include "trigger/watch_trigger.h"
@@ -23,6 +24,7 @@ struct UnitServices {
   hook::RunnerServices runner;
   kube::InformerPool& pool;
   queue::Slots& slots;
+  net::HttpRoutes* routes = nullptr;
   bool once =
       false;  // schedules tick once at the start, a failing call is not tried for ever, requeues are not waited for
 };

@@ -35,6 +35,12 @@ struct DaemonConfig {
   uint64_t answer_limit_bytes = 32u << 20;    // of one call's answer
   Duration grace = std::chrono::seconds(30);  // for calls in flight at SIGTERM
   bool reload = true;                         // watch the hooks folders for changes
+  std::string state_dir;                      // folder for what outlives a restart; "" = nothing does
+  std::string state_config_map;               // "NAMESPACE/NAME" instead; "" = none
+  std::string control;                        // unix socket for hookd status …; "" = off; see config/README.md
+  int runs_keep = 20;                         // last calls of each hook kept for hookd runs
+  uint64_t runs_bytes = 8u << 20;             // all of them together
+  std::string cgroup = "auto";                // auto | off | a cgroup v2 folder that hookd may write
   KubeConfig kube;
 };
 

@@ -34,6 +34,8 @@ std::string_view reason_of(const std::vector<Event>& events) {
       return "schedule";
     case Event::Type::kStartup:
       return "startup";
+    case Event::Type::kSource:
+      return "source";
     default:
       return "watch";
   }
@@ -41,9 +43,12 @@ std::string_view reason_of(const std::vector<Event>& events) {
 
 const std::vector<std::string>* includes_of(const Hook& hook, const Event& event) {
   if (const auto* watch = hook.find_watch(event.binding);
-      watch && event.type != Event::Type::kSchedule && event.type != Event::Type::kStartup)
+      watch && event.type != Event::Type::kSchedule && event.type != Event::Type::kStartup &&
+      event.type != Event::Type::kSource)
     return &watch->include;
   if (event.type == Event::Type::kStartup) return hook.startup ? &hook.startup->include : nullptr;
+  for (const auto& source : hook.sources)
+    if (source.name == event.binding) return &source.include;
   for (const auto& schedule : hook.schedules)
     if (schedule.name == event.binding) return &schedule.include;
   return nullptr;

@@ -32,8 +32,9 @@ class CallObserver {
   virtual void call_started(const Call& call) = 0;
   // A line of its standard error, which is in the log too.
   virtual void call_said(const Call& call, std::string_view line) = 0;
-  // What the hook answered, before anything of it is sent; `messages` are its `message`s.
-  virtual void call_answered(const Call& call, const process::ChildExit& exit,
+  // What the hook answered, before anything of it is sent; `messages` are its `message`s. `exit` null: no process of
+  // its own (worker, URL).
+  virtual void call_answered(const Call& call, const process::ChildExit* exit,
                              const std::vector<apply::Operation>& operations,
                              const std::vector<std::string>& messages) = 0;
   // Once for each try at an operation. Also after a call that only finishes what an earlier answer left undone, for

@@ -30,6 +30,8 @@ void CallWriter::write_event(const Event& event) {
   if (event.old) out_.key("old").raw(object_text(*event.old, event.resource.get()));
   if (event.value) out_.key("value").raw(*event.value);
   if (event.old_value) out_.key("oldValue").raw(*event.old_value);
+  if (event.data) out_.key("data").raw(*event.data);
+  if (event.old_data) out_.key("oldData").raw(*event.old_data);
   if (event.final_state_unknown) out_.key("finalStateUnknown").boolean(true);
 }
 

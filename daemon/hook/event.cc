@@ -59,6 +59,8 @@ std::string_view to_string(Event::Type type) {
       return "Schedule";
     case Event::Type::kStartup:
       return "Startup";
+    case Event::Type::kSource:
+      return "Source";
   }
   return "";
 }
@@ -66,6 +68,7 @@ std::string_view to_string(Event::Type type) {
 void merge(std::vector<Event>& waiting, Event next) {
   for (auto it = waiting.rbegin(); it != waiting.rend(); ++it) {
     if (it->binding != next.binding) continue;
+    if (next.type == Event::Type::kSource) break;  // each says something of its own
     if (!next.object) {  // a second tick, sync or start-up says nothing new
       if (it->type == next.type) return;
       continue;

@@ -24,14 +24,17 @@ struct Snapshot {
 };
 
 struct Event {
-  enum class Type { kAdded, kModified, kDeleted, kSync, kSchedule, kStartup };
+  enum class Type { kAdded, kModified, kDeleted, kSync, kSchedule, kStartup, kSource };
   Type type = Type::kAdded;
   std::string binding;
   std::shared_ptr<const kube::ResourceType> resource;  // of the object; null without one
-  cache::ObjectPtr object;                             // null for kSync, kSchedule, kStartup
+  cache::ObjectPtr object;                             // null for kSync, kSchedule, kStartup, kSource
   cache::ObjectPtr old;                                // kModified
   std::shared_ptr<const std::string> value;            // JSON text
   std::shared_ptr<const std::string> old_value;
+  std::shared_ptr<const std::string> data;             // kSource: JSON text of what came in
+  std::shared_ptr<const std::string> old_data;         // kSource of a file: what stood there before
+  std::shared_ptr<void> ticket;  // kSource: gone when no copy waits or runs any more, which lets the source go on
   bool final_state_unknown = false;  // kDeleted: the last state was not seen
   bool coalesce = true;
   bool again = false;  // the hook asked to be called again: the object is brought up to date when the call is made

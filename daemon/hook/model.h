@@ -17,7 +17,31 @@
 
 namespace hookd::hook {
 
+// `run.mode: worker`: processes that stay (hook/worker_pool.h).
+struct Worker {
+  int processes = 1;                          // `workers`
+  int calls_at_once = 8;                      // open in one process
+  bool says_ready = false;                    // `ready: line`: no call before it wrote {"ready":true}
+  Duration ready_timeout = std::chrono::seconds(30);
+  int64_t max_calls = 0;                      // replaced by a fresh process after so many, 0 = never
+  uint64_t max_memory_bytes = 0;              // replaced when its resident memory is above, 0 = never
+};
+
+// `run.url`: calls are POSTed (hook/url_caller.h). Files are read anew when they change.
+struct UrlTarget {
+  std::string url;  // http or https; "" = the hook has a command
+  std::map<std::string, std::string> headers;
+  std::string ca_file, certificate_file, key_file;  // PEM; "" = the system's roots, no client certificate
+  std::string server_name;                          // "" = the URL's host
+  bool insecure = false;
+  std::string bearer_file;  // its trimmed content goes into Authorization: Bearer
+  std::string hmac_file;    // the key of X-Hub-Signature-256 (as GitHub signs)
+};
+
 struct Run {
+  enum class Mode { kOnce, kWorker, kUrl } mode = Mode::kOnce;
+  Worker worker;
+  UrlTarget url;
   std::vector<std::string> command;  // command[0] made absolute against the hook's folder if it has a slash
   std::string directory;             // the hook file's folder; the working directory
   Duration timeout = std::chrono::seconds(30);
@@ -34,6 +58,27 @@ struct Retry {
   Duration max = std::chrono::minutes(5);
   int attempts = 0;  // 0 = for ever
   enum class GiveUp { kPark, kDrop } on_give_up = GiveUp::kPark;
+};
+
+struct Batch {  // events in one call; events of one object stay in order
+  int max = 1;
+  Duration window{0};  // how long the first may wait for others
+};
+
+// A fuse: past it the hook is paused and a person decides (hook/guard.h). Unset = none.
+struct Guard {
+  struct Rate {
+    int64_t count = 0;
+    Duration per{0};
+  };
+  std::optional<Rate> deletes;
+  std::optional<Rate> writes;  // of every kind, deletes too
+};
+
+// One JSON value that an answer leaves for the next call (hook/call_state.h).
+struct StateOptions {
+  enum class Per { kHook, kObject } per = Per::kHook;
+  uint64_t limit_bytes = 64u << 10;
 };
 
 struct Namespaces {  // all empty = every namespace
@@ -76,6 +121,26 @@ struct ScheduleBinding {
   std::vector<std::string> include;
 };
 
+// Events from outside Kubernetes (trigger/source_trigger.h). Exactly one of command, file and http is set.
+struct SourceBinding {
+  std::string name;
+  std::vector<std::string> command;  // each line of its stdout is an event
+  std::string file;                  // a file or folder, absolute
+  Duration settle = std::chrono::milliseconds(500);  // file: quiet this long before the event
+  std::string http;                                  // path under the daemon's address, with its slash
+  enum class Check { kHmac, kBearer, kNone } check = Check::kHmac;  // http
+  struct SecretFrom {
+    std::string file;            // or
+    std::string ns, name, key;   // of a Kubernetes Secret
+    bool set() const { return !file.empty() || !name.empty(); }
+  } secret_from;
+  Duration replay_window = std::chrono::minutes(5);  // http: a delivery seen within it is refused
+  std::shared_ptr<const filter::Filter> key;         // events of different keys may run at once; null = one key
+  int buffer = 1024;                                 // events waiting before the source is slowed
+  std::vector<std::string> include;
+  int line = 0;
+};
+
 struct Startup {
   int order = 0;  // ascending over all hooks, then by hook name
   std::vector<std::string> include;
@@ -91,8 +156,12 @@ struct Hook {
   Run run;
   int concurrency = 1;
   Retry retry;
+  Batch batch;
+  Guard guard;
+  std::optional<StateOptions> state;
   std::vector<WatchBinding> watches;
   std::vector<ScheduleBinding> schedules;
+  std::vector<SourceBinding> sources;
   std::optional<Startup> startup;
   std::optional<std::vector<apply::AllowRule>> allow;  // unset = everything the daemon may
   const WatchBinding* find_watch(std::string_view binding) const;

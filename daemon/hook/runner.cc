@@ -3,8 +3,6 @@
 #include "base/ids.h"
 #include "base/log.h"
 #include "base/time.h"
-#include "hook/answer_file.h"
-#include "hook/environment.h"
 #include "hook/hook_log.h"
 #include "process/line_splitter.h"
 
@@ -12,7 +10,6 @@ namespace hookd::hook {
 namespace {
 
 constexpr size_t kMaxTextLines = 1000;  // of one call, to the log
-constexpr size_t kLastWordsBytes = 200;
 constexpr Duration kAnswerStaysFresh = std::chrono::seconds(10);
 
 bool means_one_object(const apply::Operation& op) {
@@ -33,15 +30,6 @@ std::string subject_of(const std::vector<Event>& events) {
   return more == 0 ? subject : fmt::format("{} and {} more", subject, more);
 }
 
-bool is_later(const process::ChildExit& exit) {
-  return exit.kind == process::ChildExit::Kind::kExited && exit.code == 75;
-}
-bool is_permanent(const process::ChildExit& exit) {
-  return exit.kind == process::ChildExit::Kind::kExited &&
-         (exit.code == 65 || exit.code == 78);  // EX_DATAERR, EX_CONFIG
-}
-bool is_ok(const process::ChildExit& exit) { return exit.kind == process::ChildExit::Kind::kExited && exit.code == 0; }
-
 }  // namespace
 
 class Runner::Active {
@@ -60,88 +48,72 @@ class Runner::Active {
     item_.carry.left.clear();
     item_.carry.refused.clear();
     item_.carry.requeue_after.reset();
-    answer_file_.emplace(services().options.runtime_dir, id_, !hook().run.user.empty());
-    process::ChildSpec spec;
-    spec.command = hook().run.command;
-    spec.directory = hook().run.directory;
-    spec.environment =
-        hook_environment(hook(), {id_, binding_, item_.attempt, answer_file_->path(), services().options.kubeconfig},
-                         services().options.environment);
-    spec.user = hook().run.user;
-    spec.limits = hook().run.limits;
-    spec.timeout = hook().run.timeout;
-    spec.grace = hook().run.grace;
-    spec.stdout_limit_bytes = services().options.answer_limit_bytes;
-
-    process::ChildHandlers handlers;
-    handlers.input = [writer = std::make_shared<CallWriter>(call_)] { return writer->next(); };
-    handlers.on_stdout = [this](std::string_view bytes) { output_ += bytes; };
-    handlers.on_stderr = [this](std::string_view bytes) { errors_.feed(bytes); };
-    handlers.on_exit = [this](process::ChildExit exit) { exited(exit); };
     if (item_.attempt == 1 && !item_.events.empty() && item_.events.front().seen != SteadyTime{}) {
       const double waited =
           std::chrono::duration<double>(services().scheduler.now() - item_.events.front().seen).count();
       services().metrics.observe("hookd_event_to_call_seconds", {{"hook", hook().name}}, waited);
     }
     if (auto* observer = services().options.observer) observer->call_started(*call_);
-    auto child = services().launcher.start(std::move(spec), std::move(handlers));
-    if (!child) return failed("failed", child.error().what);
-    child_ = *std::move(child);
+    CallRequest request;
+    request.call = call_;
+    request.binding = binding_;
+    request.said = [this](std::string_view line) {
+      log_hook_line({hook().name, binding_, id_}, line);
+      if (auto* observer = services().options.observer) observer->call_said(*call_, line);
+    };
+    request.replied = [this](Reply reply) { replied(std::move(reply)); };
+    started_ = services().scheduler.now();
+    open_ = owner_.caller_->start(std::move(request));
   }
 
   void terminate() {
-    if (child_) child_->terminate();
+    if (open_) open_->terminate();
   }
 
  private:
   const Hook& hook() const { return *owner_.hook_; }
   RunnerServices& services() const { return owner_.services_; }
 
-  void exited(const process::ChildExit& exit) {
-    exit_ = exit;
-    errors_.finish();
-    child_.reset();
+  void replied(Reply reply) {
+    exit_ = reply.exit;
+    // Destroyed in a turn of its own: its function is running.
+    services().scheduler.post([open = std::shared_ptr<OpenCall>(std::move(open_))] {});
+    const Duration wall = exit_ ? exit_->wall : services().scheduler.now() - started_;
     services().metrics.observe("hookd_call_seconds", {{"hook", hook().name}},
-                               std::chrono::duration<double>(exit.wall).count());
-    log::debug("hook ended", {{"hook", hook().name},
-                              {"binding", binding_},
-                              {"call", id_},
-                              {"exit", exit.describe()},
-                              {"wall", format_duration(exit.wall)},
-                              {"cpu", format_duration(exit.cpu)},
-                              {"rss_bytes", exit.max_rss_bytes}});
-    auto from_file = answer_file_->take(services().options.answer_limit_bytes);
-    if (is_later(exit))
-      return end(Queue::Verdict::kRetry, "later", "the hook asked to be called again later (exit code 75)");
-    if (is_permanent(exit))
-      return end(Queue::Verdict::kGiveUp, "refused",
-                 with_last_line(fmt::format("the hook gave up on this event for good ({})", exit.describe())));
-    if (!is_ok(exit)) {
-      const bool timeout = exit.kind == process::ChildExit::Kind::kTimedOut;
-      return failed(timeout ? "timeout" : "failed", with_last_line(exit.describe()));
+                               std::chrono::duration<double>(wall).count());
+    if (exit_)
+      log::debug("hook ended", {{"hook", hook().name},
+                                {"binding", binding_},
+                                {"call", id_},
+                                {"exit", exit_->describe()},
+                                {"wall", format_duration(exit_->wall)},
+                                {"cpu", format_duration(exit_->cpu)},
+                                {"rss_bytes", exit_->max_rss_bytes}});
+    if (!reply.log_text.empty()) log_text(reply.log_text);
+    switch (reply.kind) {
+      case Reply::Kind::kLater:
+        return end(Queue::Verdict::kRetry, reply.result, std::move(reply.why), reply.at_least);
+      case Reply::Kind::kRefused:
+        return end(Queue::Verdict::kGiveUp, reply.result, std::move(reply.why));
+      case Reply::Kind::kFailed:
+        return end(Queue::Verdict::kRetry, reply.result, std::move(reply.why), reply.at_least);
+      case Reply::Kind::kAnswered:
+        break;
     }
-    if (from_file) {
-      log_text(output_);
-      output_ = *std::move(from_file);
-    } else if (from_file.error().code != Errc::kNotFound) {
-      return failed("failed", "the answer file cannot be read, nothing was applied: " + from_file.error().what);
-    }
-    auto answer = parse_answer(output_);
+    auto answer = parse_answer(reply.text);
     if (!answer) return failed("failed", "the answer was not understood, nothing was applied: " + answer.error().what);
     note_text(answer->text);
     const auto messages = std::move(answer->messages);
     for (const std::string& message : messages)
       log::info(message, {{"hook", hook().name}, {"binding", binding_}, {"call", id_}});
     item_.carry.answered = services().scheduler.now();
-    output_.clear();
-    output_.shrink_to_fit();
     const auto requeue_after = answer->requeue_after;
     auto operations = operations_of(*std::move(answer), *call_);
     if (!operations)
       return failed("failed", "the answer was not understood, nothing was applied: " + operations.error().what);
     item_.carry.requeue_after = requeue_after;
     pin_uids(*operations);
-    if (auto* observer = services().options.observer) observer->call_answered(*call_, *exit_, *operations, messages);
+    if (auto* observer = services().options.observer) observer->call_answered(*call_, exit_ ? &*exit_ : nullptr, *operations, messages);
     item_.carry.done.leave_out(*operations, [this](const apply::Operation& op) {
       return object_in_call(*call_, op.api_version, op.kind, op.ns.empty() ? namespace_meant(op) : op.ns, op.name);
     });
@@ -191,19 +163,6 @@ class Runner::Active {
     if (lines > kMaxTextLines)
       log::warn("too much text from a hook, the rest is not logged",
                 {{"hook", hook().name}, {"call", id_}, {"lines", lines}, {"limit", kMaxTextLines}});
-  }
-
-  // A hook that fails without a word on stderr may have said it on stdout; but of a document there nothing may get into
-  // the log, it can be a Secret.
-  std::string with_last_line(std::string text) const {
-    std::string_view words = last_error_line_;
-    if (words.empty()) {
-      words = std::string_view(output_).substr(0, output_.find_last_not_of(" \t\r\n") + 1);
-      words = words.substr(words.rfind('\n') + 1);
-      for (const std::string_view sign : {"{", "apiVersion:", "kind:", "---"})
-        if (output_.find(sign) != std::string::npos) words = {};
-    }
-    return words.empty() ? text : fmt::format("{}; its last words: {}", text, words.substr(0, kLastWordsBytes));
   }
 
   void apply(std::vector<apply::Operation> operations) {
@@ -328,22 +287,20 @@ class Runner::Active {
   std::string id_;
   std::string binding_;
   std::shared_ptr<const Call> call_;
-  std::optional<AnswerFile> answer_file_;
-  std::unique_ptr<process::Child> child_;
+  SteadyTime started_{};
+  std::unique_ptr<OpenCall> open_;
   std::optional<process::ChildExit> exit_;
-  std::string output_;
-  std::string last_error_line_;
-  process::LineSplitter errors_{[this](std::string_view line) {
-    if (line.find_first_not_of(" \t\r") != std::string_view::npos) last_error_line_ = line.substr(0, kLastWordsBytes);
-    log_hook_line({hook().name, binding_, id_}, line);
-    if (auto* observer = services().options.observer) observer->call_said(*call_, line);
-  }};
   std::vector<apply::Operation> operations_;
   std::unique_ptr<apply::Run> run_;
 };
 
 Runner::Runner(std::shared_ptr<const Hook> hook, RunnerServices services, Gather gather)
-    : hook_(std::move(hook)), services_(services), gather_(std::move(gather)) {}
+    : hook_(std::move(hook)),
+      services_(services),
+      gather_(std::move(gather)),
+      caller_(make_caller(hook_, {services.scheduler, services.random, services.launcher, services.transport,
+                                  services.metrics, services.options.answer_limit_bytes, services.options.runtime_dir,
+                                  services.options.kubeconfig, services.options.environment})) {}
 Runner::~Runner() = default;
 
 void Runner::run(Queue::Item item, Done done) {

@@ -23,12 +23,14 @@
 #include "hook/answer.h"
 #include "hook/call_observer.h"
 #include "hook/call_writer.h"
+#include "hook/caller.h"
 #include "hook/done_operations.h"
 #include "hook/event.h"
 #include "hook/model.h"
 #include "metrics/registry.h"
 #include "process/launcher.h"
 #include "queue/keyed_queue.h"
+#include "state/store.h"
 
 namespace hookd::hook {
 
@@ -61,6 +63,8 @@ struct RunnerServices {
   apply::Applier& applier;
   metrics::Registry& metrics;
   const RunnerOptions& options;
+  net::HttpTransport* transport = nullptr;  // for hooks with a URL
+  state::Store* store = nullptr;            // null: nothing outlives the process
 };
 
 class Runner {
@@ -76,6 +80,8 @@ class Runner {
   void run(Queue::Item item, Done done);
   size_t running() const { return active_.size(); }
   void terminate();  // SIGTERM to every process that runs; their items end as failed
+  Caller& caller() { return *caller_; }
+  const Caller& caller() const { return *caller_; }
 
  private:
   class Active;
@@ -85,6 +91,7 @@ class Runner {
   std::shared_ptr<const Hook> hook_;
   RunnerServices services_;
   Gather gather_;
+  std::unique_ptr<Caller> caller_;  // outlives the calls it made
   std::list<std::unique_ptr<Active>> active_;
   bool hinted_ = false;  // about text among documents
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);

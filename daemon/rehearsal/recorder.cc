@@ -38,11 +38,11 @@ void Recorder::call_said(const hook::Call& call, std::string_view line) {
   if (on_said) on_said(record(call, false), line);
 }
 
-void Recorder::call_answered(const hook::Call& call, const process::ChildExit& exit,
+void Recorder::call_answered(const hook::Call& call, const process::ChildExit* exit,
                              const std::vector<apply::Operation>& operations,
                              const std::vector<std::string>& messages) {
   CallRecord& known = record(call, false);
-  known.wall = exit.wall;
+  if (exit) known.wall = exit->wall;
   for (const apply::Operation& op : operations) known.answered.push_back(op.describe());
   known.messages = messages;
   if (on_answered) on_answered(known);

@@ -49,7 +49,7 @@ class Recorder final : public hook::CallObserver {
  public:
   void call_started(const hook::Call& call) override;
   void call_said(const hook::Call& call, std::string_view line) override;
-  void call_answered(const hook::Call& call, const process::ChildExit& exit,
+  void call_answered(const hook::Call& call, const process::ChildExit* exit,
                      const std::vector<apply::Operation>& operations,
                      const std::vector<std::string>& messages) override;
   void operation_done(const hook::Call& call, const apply::Operation& operation,

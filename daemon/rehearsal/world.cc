@@ -63,7 +63,7 @@ Result<void> World::load_hooks() {
   options.observer = options_.observer;
   options.environment = hook::own_environment();
   engine_ = std::make_unique<app::Engine>(
-      app::EngineServices{services_.scheduler, services_.random, transport_, services_.launcher, metrics_},
+      app::EngineServices{services_.scheduler, services_.random, transport_, services_.launcher, metrics_, store_},
       connection(), std::move(options));
   if (engine_->load()) return {};
   std::string problems;

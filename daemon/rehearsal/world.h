@@ -11,6 +11,7 @@
 #include "embedded/transport.h"
 #include "rehearsal/failing_launcher.h"
 #include "rehearsal/hands.h"
+#include "state/memory_store.h"
 
 namespace hookd::rehearsal {
 
@@ -64,6 +65,7 @@ class World {
   std::unique_ptr<embedded::Socket> socket_;
   std::unique_ptr<Hands> hands_;
   metrics::Registry metrics_;
+  state::MemoryStore store_;
   std::unique_ptr<app::Engine> engine_;
 };
 

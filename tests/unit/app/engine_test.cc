@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "state/memory_store.h"
 #include "unit/support/fake_cluster_transport.h"
 #include "unit/support/fake_launcher.h"
 #include "unit/support/log_tap.h"
@@ -23,7 +24,7 @@ struct Notes final : hook::CallObserver {
                                 call.events.front().object ? call.events.front().object->key() : "", call.attempt));
   }
   void call_said(const hook::Call&, std::string_view line) override { lines.push_back("says " + std::string(line)); }
-  void call_answered(const hook::Call&, const process::ChildExit&, const std::vector<apply::Operation>& operations,
+  void call_answered(const hook::Call&, const process::ChildExit*, const std::vector<apply::Operation>& operations,
                      const std::vector<std::string>& messages) override {
     for (const auto& op : operations) lines.push_back("answers " + op.describe());
     for (const auto& message : messages) lines.push_back("message " + message);
@@ -79,7 +80,7 @@ class EngineTest : public testing::Test {
   }
   void start() {
     engine =
-        std::make_unique<Engine>(EngineServices{scheduler, random, transport, launcher, metrics}, connection, options);
+        std::make_unique<Engine>(EngineServices{scheduler, random, transport, launcher, metrics, store}, connection, options);
     ASSERT_TRUE(engine->load());
     engine->start();
     scheduler.advance(0s);
@@ -96,6 +97,7 @@ class EngineTest : public testing::Test {
   test::FakeClusterTransport transport{cluster};
   test::FakeLauncher launcher{scheduler};
   metrics::Registry metrics;
+  state::MemoryStore store;
   kube::ConnectionConfig connection;
   EngineOptions options;
   hook::LoadResult loaded;
@@ -217,7 +219,7 @@ TEST_F(EngineTest, ANewVersionWaitsForTheCallsOfTheOldOne) {
 TEST_F(EngineTest, StrictRefusesABrokenHook) {
   loaded.errors.push_back({"/hooks/h.hook.yaml", 1, 1, "broken"});
   options.strict = true;
-  Engine strict({scheduler, random, transport, launcher, metrics}, connection, options);
+  Engine strict({scheduler, random, transport, launcher, metrics, store}, connection, options);
   const auto result = strict.load();
   ASSERT_FALSE(result);
   EXPECT_THAT(result.error().what, HasSubstr("1 broken hook(s)"));

@@ -48,7 +48,7 @@ class HookUnitTest : public testing::Test {
   }
   void start(std::vector<std::pair<std::string, hook::Event>> inherited = {}) {
     unit = std::make_unique<HookUnit>(
-        hook, UnitServices{{scheduler, random, launcher, applier, metrics, options}, pool, slots, once});
+        hook, UnitServices{{scheduler, random, launcher, applier, metrics, options}, pool, slots, nullptr, once});
     unit->start(std::move(inherited));
     go();
   }

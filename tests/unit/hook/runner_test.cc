@@ -181,6 +181,7 @@ TEST_F(RunnerTest, StartsTheHooksCommandAsItsFileSays) {
   hook->run.env = {{"LOG", "info"}};
   options.answer_limit_bytes = 1234;
   options.kubeconfig = "/k";
+  make();
   Queue::Item item = item_of({pod_event("x", "u1")});
   item.attempt = 3;
   run(std::move(item));
@@ -364,6 +365,7 @@ TEST_F(RunnerTest, AnEmptyAnswerFileIsAnEmptyAnswer) {
 
 TEST_F(RunnerTest, AnAnswerFileThatCannotBeReadIsAFailureNotAnEmptyAnswer) {
   options.answer_limit_bytes = 100;
+  make();
   run(pod_event("x", "u1"));
   ASSERT_TRUE(write_file(launcher.last().environment("HOOKD_ANSWER"), std::string(101, ' ')));
   EXPECT_THAT(answer("").item.carry.last_error,

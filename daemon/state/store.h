@@ -1,0 +1,38 @@
+// What outlives a restart: small texts by table and key. MemoryStore forgets, SqliteStore keeps them in `stateDir`,
+// ConfigMapStore in a ConfigMap. Thread: loop only; no call takes longer than a millisecond or so.
+//
+//   table        key                             value (JSON)                      kept by
+//   state        hook, or hook "\n" object key   what an answer left               hook/call_state
+//   parked       hook "\n" id                    the item that was given up        app/parking
+//   known        hook "\n" binding "\n" object   {"uid"}                           trigger/watch_trigger (deletes while down)
+//   ticked       hook "\n" binding               when the schedule last ran        trigger/schedule_trigger (missed)
+//   paused       hook                            {"why","at"}                      app/hook_unit
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace hookd::state {
+
+class Store {
+ public:
+  virtual ~Store() = default;
+  virtual std::optional<std::string> get(std::string_view table, std::string_view key) const = 0;
+  // Seen by get() and each() at once; on disk within a moment, or when flush() returns.
+  virtual void put(std::string_view table, std::string_view key, std::string_view value) = 0;
+  virtual void erase(std::string_view table, std::string_view key) = 0;
+  // In the order of keys; `visit` must not change the table.
+  virtual void each(std::string_view table, std::string_view key_prefix,
+                    const std::function<void(std::string_view key, std::string_view value)>& visit) const = 0;
+  virtual void flush() = 0;
+  virtual bool durable() const = 0;                    // does anything outlive this process?
+  virtual bool keeps(std::string_view table) const = 0;  // not every store takes every table (size)
+  virtual std::optional<Error> trouble() const = 0;    // why nothing can be written now
+};
+
+}  // namespace hookd::state
