@@ -10,6 +10,7 @@
 #include <mutex>
 
 #include "base/json_writer.h"
+#include "base/log_ring.h"
 #include "base/time.h"
 
 namespace hookd::log {
@@ -22,6 +23,7 @@ std::atomic<Format> g_format{Format::kText};
 std::shared_ptr<spdlog::logger> g_logger;
 std::mutex g_tap_mutex;
 Tap g_tap;
+Ring* g_ring = nullptr;  // under the mutex too
 
 constexpr std::string_view kNames[] = {"debug", "info", "warn", "error"};
 
@@ -65,6 +67,13 @@ void append_message(std::string& line, std::string_view message) {
     else
       line += c;
   }
+}
+
+std::string_view hook_of(std::span<const Field> fields) {
+  for (const Field& field : fields)
+    if (field.key == "hook")
+      if (const auto* text = std::get_if<std::string>(&field.value)) return *text;
+  return {};
 }
 
 std::string text_line(Level level, std::string_view message, std::span<const Field> fields) {
@@ -117,12 +126,18 @@ void set_tap(Tap tap) {
   g_tap = std::move(tap);
 }
 
+void set_ring(Ring* ring) {
+  std::lock_guard lock(g_tap_mutex);
+  g_ring = ring;
+}
+
 void write(Level level, std::string_view message, std::span<const Field> fields) {
   if (level < g_level) return;
   const std::string line =
       g_format == Format::kJson ? json_line(level, message, fields) : text_line(level, message, fields);
   {
     std::lock_guard lock(g_tap_mutex);
+    if (g_ring) g_ring->add(g_format == Format::kJson ? line : json_line(level, message, fields), hook_of(fields));
     if (g_tap) {
       g_tap(level, line);
       return;

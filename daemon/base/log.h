@@ -55,6 +55,10 @@ void set_level(Level level);
 using Tap = std::function<void(Level, std::string_view line)>;
 void set_tap(Tap tap);
 
+// What was logged last, for those who ask a running daemon (base/log_ring.h); nullptr takes it away. It hears what the
+// level lets through, as JSON whatever the format, and of every record, tapped or not.
+void set_ring(class Ring* ring);
+
 using Fields = std::initializer_list<Field>;
 void write(Level level, std::string_view message, std::span<const Field> fields);
 inline void debug(std::string_view message, Fields fields = {}) {

@@ -57,7 +57,7 @@ void ObjectStore::finish_replace() {
   auto kept = next.begin();
   for (const auto& [key, object] : objects_) {  // all deletes first (R40)
     while (kept != next.end() && kept->first < key) ++kept;
-    if (kept == next.end() || kept->first != key) emit({Change::Type::kDeleted, object, object, false, true}, {});
+    if (kept == next.end() || kept->first != key) emit({Change::Type::kDeleted, object, object, false, true, true}, {});
   }
   auto known = objects_.begin();
   stored_bytes_ = raw_bytes_ = 0;
@@ -78,13 +78,13 @@ void ObjectStore::finish_replace() {
 
 // The state of an object by a list; `old` null = it was not known.
 void ObjectStore::tell_difference(const ObjectPtr& old, const ObjectPtr& object) {
-  if (!old) return emit({Change::Type::kAdded, object, nullptr, first_list_, false}, {});
+  if (!old) return emit({Change::Type::kAdded, object, nullptr, first_list_, false, true}, {});
   if (old->uid == object->uid) {
     if (old->resource_version == object->resource_version) return;  // R42
-    return emit({Change::Type::kModified, object, old, false, false}, {});
+    return emit({Change::Type::kModified, object, old, false, false, true}, {});
   }
-  emit({Change::Type::kDeleted, old, old, false, true}, {});  // a delete and a create were missed (R41)
-  emit({Change::Type::kAdded, object, nullptr, false, false}, {});
+  emit({Change::Type::kDeleted, old, old, false, true, true}, {});  // a delete and a create were missed (R41)
+  emit({Change::Type::kAdded, object, nullptr, false, false, true}, {});
 }
 
 void ObjectStore::upsert(Incoming object) {

@@ -27,6 +27,7 @@ struct Change {
   ObjectPtr old;                     // the state before, null for kAdded
   bool initial = false;              // part of the first list
   bool final_state_unknown = false;  // found gone by a list, so the last state was not seen
+  bool listed = false;               // found by a list: states between `old` and this one may have been missed
 };
 
 class ObjectStore {

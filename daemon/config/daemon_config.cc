@@ -1,6 +1,5 @@
 #include "config/daemon_config.h"
 
-#include <array>
 #include <charconv>
 #include <cstdlib>
 #include <filesystem>
@@ -22,27 +21,70 @@ struct EnvKey {
   std::string_view section;  // "" = top level
   std::string_view key;
 };
-constexpr std::array<EnvKey, 17> kEnvKeys{{{"HOOKD_HOOKS", "", "hooks"},
-                                           {"HOOKD_KUBECONFIG", "", "kubeconfig"},
-                                           {"HOOKD_CONTEXT", "", "context"},
-                                           {"HOOKD_STRICT", "", "strict"},
-                                           {"HOOKD_LISTEN", "", "listen"},
-                                           {"HOOKD_LOG_LEVEL", "log", "level"},
-                                           {"HOOKD_LOG_FORMAT", "log", "format"},
-                                           {"HOOKD_DRY_RUN", "", "dryRun"},
-                                           {"HOOKD_ONCE", "", "once"},
-                                           {"HOOKD_CONCURRENCY", "", "concurrency"},
-                                           {"HOOKD_ANSWER_LIMIT", "", "answerLimit"},
-                                           {"HOOKD_GRACE", "", "grace"},
-                                           {"HOOKD_RELOAD", "", "reload"},
-                                           {"HOOKD_KUBE_QPS", "kube", "qps"},
-                                           {"HOOKD_KUBE_BURST", "kube", "burst"},
-                                           {"HOOKD_KUBE_COMPRESSION", "kube", "compression"},
-                                           {"HOOKD_KUBE_PAGE_SIZE", "kube", "pageSize"}}};
+constexpr EnvKey kEnvKeys[] = {
+    {"HOOKD_HOOKS", "", "hooks"},
+    {"HOOKD_KUBECONFIG", "", "kubeconfig"},
+    {"HOOKD_CONTEXT", "", "context"},
+    {"HOOKD_STRICT", "", "strict"},
+    {"HOOKD_LISTEN", "", "listen"},
+    {"HOOKD_LOG_LEVEL", "log", "level"},
+    {"HOOKD_LOG_FORMAT", "log", "format"},
+    {"HOOKD_DRY_RUN", "", "dryRun"},
+    {"HOOKD_ONCE", "", "once"},
+    {"HOOKD_CONCURRENCY", "", "concurrency"},
+    {"HOOKD_ANSWER_LIMIT", "", "answerLimit"},
+    {"HOOKD_GRACE", "", "grace"},
+    {"HOOKD_RELOAD", "", "reload"},
+    {"HOOKD_KUBE_QPS", "kube", "qps"},
+    {"HOOKD_KUBE_BURST", "kube", "burst"},
+    {"HOOKD_KUBE_COMPRESSION", "kube", "compression"},
+    {"HOOKD_KUBE_PAGE_SIZE", "kube", "pageSize"},
+    {"HOOKD_CONTROL", "", "control"},
+    {"HOOKD_STATE_DIR", "", "stateDir"},
+    {"HOOKD_STATE_CONFIG_MAP", "state", "configMap"},
+    {"HOOKD_RUNS_KEEP", "runs", "keep"},
+    {"HOOKD_RUNS_BYTES", "runs", "bytes"},
+    {"HOOKD_CGROUP", "", "cgroup"},
+};
 
 std::string against(const std::filesystem::path& folder, const std::string& path) {
   const std::filesystem::path given(path);
   return (given.is_absolute() || folder.empty() ? given : folder / given).lexically_normal().string();
+}
+
+// "NAMESPACE/NAME", both as Kubernetes takes them.
+bool is_object_place(std::string_view text) {
+  const size_t slash = text.find('/');
+  const auto good = [](std::string_view name, size_t most, bool dots) {
+    return !name.empty() && name.size() <= most && name.front() != '-' && name.front() != '.' && name.back() != '-' &&
+           name.back() != '.' && std::ranges::all_of(name, [&](char c) {
+             return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || (dots && c == '.');
+           });
+  };
+  return slash != std::string_view::npos && good(text.substr(0, slash), 63, false) &&
+         good(text.substr(slash + 1), 253, true);
+}
+
+// `stateDir` or `state.configMap`; the later source (environment after file) takes the place of the other one.
+void read_state_place(Reader& r, const std::filesystem::path& folder, DaemonConfig& out) {
+  std::string text;
+  const bool has_folder = r.string("stateDir", text);
+  if (has_folder) {
+    out.state_dir = text == "none" ? "" : against(folder, text);
+    out.state_config_map.clear();
+  }
+  auto section = r.map("state");
+  if (!section) return;
+  if (section->string("configMap", text)) {
+    if (!is_object_place(text))
+      section->problem("configMap",
+                       fmt::format("\"{}\" is no ConfigMap; expected NAMESPACE/NAME such as hookd/state", text));
+    else if (has_folder)
+      section->problem("configMap", "stands beside stateDir; the state is kept in one place, take one away");
+    out.state_config_map = text;
+    out.state_dir.clear();
+  }
+  section->finish();
 }
 
 // Reads all keys of one map into `out`; `folder` is what relative paths are taken from, "" = as they are.
@@ -76,6 +118,21 @@ void read_config(const Node& root, Problems& problems, const std::filesystem::pa
   r.quantity("answerLimit", out.answer_limit_bytes, 1024, uint64_t{4} << 30);
   r.duration("grace", out.grace, Duration{0}, hours(1));
   r.boolean("reload", out.reload);
+  if (std::string text; r.string("control", text))
+    out.control = text == "off" ? "" : std::filesystem::path(text).is_absolute() ? text : against(folder, text);
+  if (std::string text; r.string("cgroup", text)) {
+    if (text == "auto" || text == "off" || text.starts_with('/'))
+      out.cgroup = text;
+    else
+      r.problem("cgroup",
+                fmt::format("expected auto, off or the absolute path of a cgroup v2 folder, found \"{}\"", text));
+  }
+  read_state_place(r, folder, out);
+  if (auto section = r.map("runs")) {
+    section->integer("keep", out.runs_keep, 0, 10'000);
+    section->quantity("bytes", out.runs_bytes, 0, uint64_t{1} << 30);
+    section->finish();
+  }
   if (auto section = r.map("kube")) {
     section->number("qps", out.kube.qps, 0, 100'000);
     section->integer("burst", out.kube.burst, 1, 100'000);
@@ -105,7 +162,9 @@ Node environment_tree(const EnvLookup& env, std::map<std::string, std::string>& 
         begin = end + 1;
       }
     } else {
-      const bool is_text = key.key == "kubeconfig" || key.key == "context" || key.key == "listen";
+      const bool is_text = key.key == "kubeconfig" || key.key == "context" || key.key == "listen" ||
+                           key.key == "control" || key.key == "cgroup" || key.key == "stateDir" ||
+                           key.key == "configMap";
       node.kind = is_text ? Node::Kind::kString : resolve_plain(*value);
       node.text = *value;
       // "1" and "0" are what people write for a switch in an environment.

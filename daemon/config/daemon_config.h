@@ -37,7 +37,8 @@ struct DaemonConfig {
   bool reload = true;                         // watch the hooks folders for changes
   std::string state_dir;                      // folder for what outlives a restart; "" = nothing does
   std::string state_config_map;               // "NAMESPACE/NAME" instead; "" = none
-  std::string control;                        // unix socket for hookd status …; "" = off; see config/README.md
+  std::optional<std::string> control;         // unix socket for hookd status …; "" = off, unset = a default place
+                                              // (control/places.h)
   int runs_keep = 20;                         // last calls of each hook kept for hookd runs
   uint64_t runs_bytes = 8u << 20;             // all of them together
   std::string cgroup = "auto";                // auto | off | a cgroup v2 folder that hookd may write

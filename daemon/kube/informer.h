@@ -118,6 +118,7 @@ class InformerPool {
   // Lives as long as somebody holds it.
   std::shared_ptr<Informer> get(const CollectionKey& key);
   std::vector<std::shared_ptr<Informer>> all() const;
+  Api& api() { return context_.api; }
 
  private:
   Informer::Context context_;

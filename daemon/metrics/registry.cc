@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "base/log.h"
+#include "metrics/hook_series.h"
 
 namespace hookd::metrics {
 namespace {
@@ -24,6 +25,16 @@ const std::map<std::string, std::string>& help_texts() {
       {"hookd_queue_keys", "Keys with anything waiting, running or delayed"},
       {"hookd_queue_delayed", "Keys that failed and wait for their next try"},
       {"hookd_parked", "Items given up and kept"},
+      {"hookd_parked_total", "Items that were given up and kept, ever"},
+      {"hookd_parked_dropped_total", "Parked items dropped because there were too many"},
+      {"hookd_paused", "1 while the hook is paused"},
+      {"hookd_guard_tripped_total", "How often the guard of a hook stopped it"},
+      {"hookd_own_events_ignored_total", "Events not delivered because the hook's own writes caused them"},
+      {"hookd_loops", "Keys whose calls are slowed because calls cause them"},
+      {"hookd_retries_total", "Items put off to be tried again"},
+      {"hookd_batch_splits_total", "Failed batches that were called again in two halves"},
+      {"hookd_events_folded_total", "Events made one with another because too many of their key waited"},
+      {"hookd_events_dropped_total", "Events dropped because too many of their key waited"},
       {"hookd_filter_errors_total", "Objects on which when, since or value failed"},
       {"hookd_schedule_skipped_total", "Schedule ticks dropped because the former run was not over"},
       {"hookd_objects", "Objects in memory"},
@@ -60,7 +71,10 @@ struct Registry::Families {
   std::map<std::string, std::map<Labels, prometheus::Gauge*>> gauge_series;
 };
 
-Registry::Registry() : registry_(std::make_shared<prometheus::Registry>()), families_(std::make_unique<Families>()) {}
+Registry::Registry()
+    : registry_(std::make_shared<prometheus::Registry>()),
+      families_(std::make_unique<Families>()),
+      of_hooks_(std::make_unique<HookSeries>(*this)) {}
 Registry::~Registry() = default;
 
 void Registry::count(const std::string& name, const Labels& labels, double by) {
@@ -109,6 +123,37 @@ void Registry::remove(const std::string& name, const Labels& labels) {
     family->second->Remove(entry.second);
     return true;
   });
+}
+
+void Registry::drop(const std::string& name, Kind kind, const Labels& labels) {
+  const auto from = [&](auto& families) {
+    const auto found = families.find(name);
+    if (found != families.end() && found->second->Has(labels)) found->second->Remove(&found->second->Add(labels));
+  };
+  if (kind == Kind::kCounter) return from(families_->counters);
+  if (kind == Kind::kGauge) {
+    if (const auto series = families_->gauge_series.find(name); series != families_->gauge_series.end())
+      series->second.erase(labels);
+    return from(families_->gauges);
+  }
+  const auto found = families_->histograms.find(name);
+  if (found != families_->histograms.end() && found->second->Has(labels))
+    found->second->Remove(&found->second->Add(labels, default_buckets()));
+}
+
+void Registry::drop_if_empty(const std::string& name, Kind kind) {
+  const auto from = [&](auto& families) {
+    const auto found = families.find(name);
+    if (found == families.end() || !found->second->Collect().empty()) return;
+    registry_->Remove(*found->second);
+    families.erase(found);
+  };
+  if (kind == Kind::kCounter) return from(families_->counters);
+  if (kind == Kind::kHistogram) return from(families_->histograms);
+  if (const auto series = families_->gauge_series.find(name);
+      series != families_->gauge_series.end() && series->second.empty())
+    families_->gauge_series.erase(series);
+  from(families_->gauges);
 }
 
 std::string Registry::text() {

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdio>
 #include <new>
 
 #include "net/curl_error.h"
@@ -190,7 +191,28 @@ Result<void> CurlTransfer::set_headers() {
 
 void CurlTransfer::set_method_and_body() {
   const std::string& method = request_.method;
-  if (!request_.body.empty() || method == "POST" || method == "PUT" || method == "PATCH") {
+  if (request_.body_source.open) {
+    source_ = request_.body_source.open();
+    set(CURLOPT_POST, 1L);
+    set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(request_.body_source.bytes));
+    set(CURLOPT_READDATA, this);
+    set(
+        CURLOPT_READFUNCTION, +[](char* to, size_t size, size_t count, void* self) noexcept -> size_t {
+          return static_cast<CurlTransfer*>(self)->on_read(to, size * count);
+        });
+    set(CURLOPT_SEEKDATA, this);
+    set(
+        CURLOPT_SEEKFUNCTION, +[](void* self, curl_off_t offset, int origin) noexcept -> int {
+          auto& transfer = *static_cast<CurlTransfer*>(self);
+          if (offset != 0 || origin != SEEK_SET) return CURL_SEEKFUNC_CANTSEEK;
+          transfer.source_ = transfer.request_.body_source.open();
+          transfer.piece_.clear();
+          transfer.piece_at_ = 0;
+          transfer.body_sent_ = 0;
+          return CURL_SEEKFUNC_OK;
+        });
+    if (method != "POST") set(CURLOPT_CUSTOMREQUEST, method.c_str());
+  } else if (!request_.body.empty() || method == "POST" || method == "PUT" || method == "PATCH") {
     set(CURLOPT_POST, 1L);
     set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(request_.body.size()));
     set(CURLOPT_POSTFIELDS, request_.body.data());  // not copied
@@ -206,7 +228,7 @@ void CurlTransfer::set_method_and_body() {
 void CurlTransfer::set_connection() {
   set(CURLOPT_PROTOCOLS_STR, "http,https");
   set(CURLOPT_HTTP_VERSION, static_cast<long>(https_ ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1));
-  set(CURLOPT_PIPEWAIT, request_.pool == Pool::kWatch ? 1L : 0L);
+  set(CURLOPT_PIPEWAIT, request_.pool == Pool::kRest ? 0L : 1L);
   set(CURLOPT_FRESH_CONNECT, request_.fresh_connection ? 1L : 0L);
   set(CURLOPT_CONNECTTIMEOUT_MS,
       static_cast<long>(std::max<int64_t>(1, duration_cast<milliseconds>(request_.connect_timeout).count())));
@@ -270,7 +292,7 @@ void CurlTransfer::set_callbacks() {
   set(
       CURLOPT_PREREQFUNCTION, +[](void* self, char*, char*, int, int) noexcept -> int {
         auto& transfer = *static_cast<CurlTransfer*>(self);
-        if (++transfer.tries_ == 1 || transfer.is_read()) return CURL_PREREQFUNC_OK;
+        if (++transfer.tries_ == 1 || transfer.may_be_sent_twice()) return CURL_PREREQFUNC_OK;
         transfer.failure_ = Error{Errc::kTransport,
                                   fmt::format("{}: disconnected before an answer{}", transfer.target_, kOutcomeUnknown),
                                   0,
@@ -278,6 +300,29 @@ void CurlTransfer::set_callbacks() {
                                   {}};
         return CURL_PREREQFUNC_ABORT;
       });
+}
+
+size_t CurlTransfer::on_read(char* to, size_t room) {
+  if (silent_) return CURL_READFUNC_ABORT;
+  const uint64_t left = request_.body_source.bytes - body_sent_;
+  if (left == 0) return 0;
+  if (piece_at_ == piece_.size()) {
+    piece_ = source_();
+    piece_at_ = 0;
+    if (piece_.empty()) {
+      failure_ = Error{Errc::kInternal,
+                       fmt::format("{}: the request's body ended {} bytes before its length", target_, left),
+                       0,
+                       {},
+                       {}};
+      return CURL_READFUNC_ABORT;
+    }
+  }
+  const size_t size = static_cast<size_t>(std::min<uint64_t>({room, piece_.size() - piece_at_, left}));
+  piece_.copy(to, size, piece_at_);
+  piece_at_ += size;
+  body_sent_ += size;
+  return size;
 }
 
 size_t CurlTransfer::on_header_line(std::string_view line) {

@@ -4,6 +4,8 @@
 
 #include <curl/curl.h>
 
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -71,6 +73,9 @@ class CurlTransfer {
   static void append(List& list, const std::string& line);
   bool is_read() const { return request_.method == "GET" || request_.method == "HEAD"; }
 
+  bool may_be_sent_twice() const { return is_read() || request_.repeatable; }
+
+  size_t on_read(char* to, size_t room);  // the next bytes of body_source
   size_t on_header_line(std::string_view line);
   size_t on_body(std::string_view piece);
   size_t stop();  // what a callback returns to end the transfer
@@ -87,6 +92,11 @@ class CurlTransfer {
   std::string checked_name_;
   std::string proxy_;
   bool https_ = false;
+
+  std::function<std::string()> source_;  // of the body, when it is not held whole
+  std::string piece_;
+  size_t piece_at_ = 0;
+  uint64_t body_sent_ = 0;
 
   HttpHead head_;
   size_t header_bytes_ = 0;

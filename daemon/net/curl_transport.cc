@@ -17,6 +17,7 @@ namespace {
 // only.
 constexpr long kIdleWatchConnections = 100;
 constexpr long kIdleRestConnections = 32;
+constexpr long kIdleHookConnections = 32;
 
 class CurlCall final : public HttpCall {
  public:
@@ -67,21 +68,23 @@ CurlTransport::CurlTransport(AsioScheduler& scheduler, CurlOptions options)
   init_libcurl_once();
   watch_pool_ = make_pool(scheduler, kIdleWatchConnections);
   rest_pool_ = make_pool(scheduler, kIdleRestConnections);
+  hook_pool_ = make_pool(scheduler, kIdleHookConnections);
 }
 
 CurlTransport::~CurlTransport() {
   watch_pool_->close();
   rest_pool_->close();
+  hook_pool_->close();
 }
 
 std::unique_ptr<HttpCall> CurlTransport::start(HttpRequest request, HttpHandlers handlers) {
-  const auto& pool = request.pool == Pool::kWatch ? watch_pool_ : rest_pool_;
+  const auto& pool = request.pool == Pool::kWatch ? watch_pool_ : request.pool == Pool::kHook ? hook_pool_ : rest_pool_;
   auto transfer = std::make_shared<CurlTransfer>(std::move(request), std::move(handlers), options_, scheduler_);
   auto call = std::make_unique<CurlCall>(pool, transfer);
   pool->start(std::move(transfer));
   return call;
 }
 
-size_t CurlTransport::calls_under_way() const { return watch_pool_->size() + rest_pool_->size(); }
+size_t CurlTransport::calls_under_way() const { return watch_pool_->size() + rest_pool_->size() + hook_pool_->size(); }
 
 }  // namespace hookd::net

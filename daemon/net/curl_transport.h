@@ -5,8 +5,9 @@
 // What a caller may do in any callback: destroy the call, start others, destroy the transport. None of them recurses
 // into libcurl. Destroying the transport ends every call silently; the HttpCall objects may outlive it.
 //
-// What is never done: following redirects; sending a request a second time, unless it is a GET or HEAD that a pooled
-// connection lost before the first byte of an answer (a write cut like that ends with kTransport, outcome unknown).
+// What is never done: following redirects; sending a request a second time, unless it is a GET, a HEAD or `repeatable`
+// and a pooled connection lost it before the first byte of an answer (another write cut like that ends with kTransport,
+// outcome unknown).
 //
 // Errors beside those of HttpHandlers: kConfig (URL or proxy unusable), kInvalid (line break or NUL in a header),
 // kTooLarge (header over max_header_bytes).
@@ -50,6 +51,7 @@ class CurlTransport final : public HttpTransport {
   std::shared_ptr<const CurlOptions> options_;
   std::shared_ptr<CurlPool> watch_pool_;
   std::shared_ptr<CurlPool> rest_pool_;
+  std::shared_ptr<CurlPool> hook_pool_;
 };
 
 }  // namespace hookd::net

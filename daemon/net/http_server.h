@@ -31,7 +31,7 @@ struct ServerRequest {
   std::string query;                                         // after the "?", "" if none
   std::vector<std::pair<std::string, std::string>> headers;  // names in lower case
   std::string body;
-  std::string peer;                               // "10.0.0.7:41022"
+  std::string peer;                               // "10.0.0.7:41022"; on a unix socket "uid 0, pid 17"
   std::string client_common_name;                 // of a verified client certificate, else ""
   std::vector<std::string> client_organizations;  // of the same certificate, in its order
   std::string client_certificate_problem;         // why one that was sent is not taken; "" = none sent, or good
@@ -116,8 +116,10 @@ class HttpServer {
   class Core;
   using Handler = std::function<void(ServerRequest, Responder)>;
 
-  // `address`: ":9115" (every address, IPv4 and IPv6), "127.0.0.1:0" (a free port), "[::1]:80", "localhost:9115".
-  // Errors: kConfig with the address and what to do, or with what is wrong with the certificate or key.
+  // `address`: ":9115" (every address, IPv4 and IPv6), "127.0.0.1:0" (a free port), "[::1]:80", "localhost:9115",
+  // "unix:/run/x.sock": root and the user of this process only (net/unix_listener.h).
+  // Errors: kConfig with the address and what to do, or with what is wrong with the certificate or key; kExists:
+  // somebody listens on that unix socket.
   static Result<std::unique_ptr<HttpServer>> listen(AsioScheduler& scheduler, std::string_view address, Handler handler,
                                                     HttpServerLimits limits = {},
                                                     std::optional<ServerTls> tls = std::nullopt);

@@ -2,6 +2,7 @@
 // unit tests script one. Thread: loop only; callbacks come on the loop, never from inside start().
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -24,8 +25,15 @@ struct TlsOptions {
   bool insecure = false;    // no check at all
 };
 
-// Each pool has connections of its own, so that watches never starve writes (R54).
-enum class Pool { kWatch, kRest };
+// Each pool has connections of its own, so that watches never starve writes (R54), nor hooks the API.
+enum class Pool { kWatch, kRest, kHook };
+
+// A body that is made while it is sent: never held whole.
+struct BodySource {
+  uint64_t bytes = 0;  // of all pieces, exactly: it becomes Content-Length
+  // Pieces from the front, in order, "" = end; opened anew if libcurl has to send the request a second time.
+  std::function<std::function<std::string()>()> open{};
+};
 
 struct HttpRequest {
   std::string method = "GET";
@@ -40,6 +48,10 @@ struct HttpRequest {
   Duration connect_timeout = std::chrono::seconds(30);
   Duration total_timeout{0};  // 0 = none
   Duration idle_timeout{0};   // no byte for this long = Errc::kTimeout; 0 = none
+  BodySource body_source{};   // instead of `body`
+  // The receiver bears to get it twice: sent again when a pooled connection was lost before the first byte of an
+  // answer.
+  bool repeatable = false;
 };
 
 struct HttpHead {

@@ -14,12 +14,11 @@ namespace {
 
 namespace asio = boost::asio;
 namespace ssl = boost::asio::ssl;
-using asio::ip::tcp;
 using Certificate = std::unique_ptr<X509, void (*)(X509*)>;
 
 class PlainWire final : public HttpWire {
  public:
-  explicit PlainWire(tcp::socket socket) : socket_(std::move(socket)) {}
+  explicit PlainWire(WireSocket socket) : socket_(std::move(socket)) {}
   void handshake(Done done) override {
     asio::post(socket_.get_executor(), [done = std::move(done)] { done({}); });
   }
@@ -27,15 +26,15 @@ class PlainWire final : public HttpWire {
   void write_some(const Gather& from, Moved done) override { socket_.async_write_some(from, std::move(done)); }
   void finish_sending(Done done) override {
     Error error;
-    socket_.shutdown(tcp::socket::shutdown_send, error);
+    socket_.shutdown(WireSocket::shutdown_send, error);
     asio::post(socket_.get_executor(), [done = std::move(done), error] { done(error); });
   }
 
  protected:
-  tcp::socket& socket() override { return socket_; }
+  WireSocket& socket() override { return socket_; }
 
  private:
-  tcp::socket socket_;
+  WireSocket socket_;
 };
 
 // Subject fields of one kind, in their order.
@@ -53,7 +52,7 @@ std::vector<std::string> subject_fields(const X509* certificate, int nid) {
 
 class TlsWire final : public HttpWire {
  public:
-  TlsWire(tcp::socket socket, ssl::context& context) : stream_(std::move(socket), context) {}
+  TlsWire(WireSocket socket, ssl::context& context) : stream_(std::move(socket), context) {}
   void handshake(Done done) override { stream_.async_handshake(ssl::stream_base::server, std::move(done)); }
   void read_some(asio::mutable_buffer into, Moved done) override { stream_.async_read_some(into, std::move(done)); }
   void write_some(const Gather& from, Moved done) override { stream_.async_write_some(from, std::move(done)); }
@@ -61,7 +60,7 @@ class TlsWire final : public HttpWire {
   void finish_sending(Done done) override { stream_.async_shutdown(std::move(done)); }
 
   ClientCertificate client_certificate() const override {
-    auto& stream = const_cast<ssl::stream<tcp::socket>&>(stream_);  // Asio has no const way to the handle
+    auto& stream = const_cast<ssl::stream<WireSocket>&>(stream_);  // Asio has no const way to the handle
     const Certificate certificate(SSL_get1_peer_certificate(stream.native_handle()), X509_free);
     if (!certificate) return {};
     ClientCertificate result;
@@ -79,10 +78,10 @@ class TlsWire final : public HttpWire {
   }
 
  protected:
-  tcp::socket& socket() override { return stream_.next_layer(); }
+  WireSocket& socket() override { return stream_.next_layer(); }
 
  private:
-  ssl::stream<tcp::socket> stream_;
+  ssl::stream<WireSocket> stream_;
 };
 
 int choose_protocol(SSL*, const unsigned char** chosen, unsigned char* size, const unsigned char* offered,
@@ -136,9 +135,9 @@ void HttpWire::write_raw(std::string_view bytes) {
   socket().write_some(asio::buffer(bytes), ignored);
 }
 
-std::unique_ptr<HttpWire> plain_wire(tcp::socket socket) { return std::make_unique<PlainWire>(std::move(socket)); }
+std::unique_ptr<HttpWire> plain_wire(WireSocket socket) { return std::make_unique<PlainWire>(std::move(socket)); }
 
-std::unique_ptr<HttpWire> tls_wire(tcp::socket socket, ssl::context& context) {
+std::unique_ptr<HttpWire> tls_wire(WireSocket socket, ssl::context& context) {
   return std::make_unique<TlsWire>(std::move(socket), context);
 }
 

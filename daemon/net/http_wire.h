@@ -5,7 +5,7 @@
 
 #include <array>
 #include <boost/asio/buffer.hpp>
-#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/generic/stream_protocol.hpp>
 #include <functional>
 #include <memory>
 #include <string>
@@ -25,6 +25,9 @@ struct ClientCertificate {  // see ServerRequest
   std::vector<std::string> organizations;
   std::string problem;
 };
+
+// TCP or a unix socket.
+using WireSocket = boost::asio::generic::stream_protocol::socket;
 
 class HttpWire {
  public:
@@ -48,14 +51,14 @@ class HttpWire {
   void write_raw(std::string_view bytes);
 
  protected:
-  virtual boost::asio::ip::tcp::socket& socket() = 0;
+  virtual WireSocket& socket() = 0;
 };
 
 // Errors: kConfig with what is wrong in the certificate, the key or the CA.
 Result<std::shared_ptr<boost::asio::ssl::context>> make_tls_context(const ServerTls& tls);
 
-std::unique_ptr<HttpWire> plain_wire(boost::asio::ip::tcp::socket socket);
-std::unique_ptr<HttpWire> tls_wire(boost::asio::ip::tcp::socket socket, boost::asio::ssl::context& context);
+std::unique_ptr<HttpWire> plain_wire(WireSocket socket);
+std::unique_ptr<HttpWire> tls_wire(WireSocket socket, boost::asio::ssl::context& context);
 
 // Did a handshake fail because the client speaks plain HTTP?
 bool is_plain_http(const boost::system::error_code& handshake_error);

@@ -20,7 +20,8 @@ std::string ChildExit::describe() const {
     case Kind::kExited:
       return fmt::format("exit code {}", code);
     case Kind::kSignalled:
-      return fmt::format("killed by {}{}", signal_name(signal), core ? " (core dumped)" : "");
+      return fmt::format("killed by {}{}{}", signal_name(signal), core ? " (core dumped)" : "",
+                         out_of_memory ? ": it took more memory than limits.memory" : "");
     case Kind::kTimedOut:
       return fmt::format("timed out after {}", format_duration(timeout));
     case Kind::kTooMuchOutput:

@@ -115,6 +115,8 @@ int apply(const Limit& limit) {
 
 struct Request {
   std::string user;
+  std::string own_folder;
+  std::string cgroup_procs;
   std::array<Limit, 3> limits{{{"--cpu", "cpu seconds", RLIMIT_CPU, {}},
                                {"--files", "open files", RLIMIT_NOFILE, {}},
                                {"--processes", "processes", RLIMIT_NPROC, {}}}};
@@ -129,8 +131,8 @@ Result<void> parse(int argc, char** argv, Request& request) {
   for (; at < argc && std::string_view(argv[at]) != "--"; at += 2) {
     const std::string_view option = argv[at];
     const std::string_view value = at + 1 < argc ? argv[at + 1] : "";
-    if (option == "--user") {
-      request.user = value;
+    if (option == "--user" || option == "--own" || option == "--cgroup") {
+      (option == "--user" ? request.user : option == "--own" ? request.own_folder : request.cgroup_procs) = value;
       continue;
     }
     const auto amount = number<rlim_t>(value);
@@ -162,17 +164,19 @@ void write_all(int fd, std::string_view text) {
 
 }  // namespace
 
-std::vector<std::string> shim_arguments(const ChildSpec& spec) {
+std::vector<std::string> shim_arguments(const ChildSpec& spec, const ShimExtras& extras) {
   std::vector<std::string> arguments{"hookd", std::string(kShimCommand), "--status-fd", std::to_string(kShimStatusFd)};
   const auto add = [&](const char* option, std::string value) {
     arguments.emplace_back(option);
     arguments.push_back(std::move(value));
   };
+  if (!extras.cgroup_procs.empty()) add("--cgroup", extras.cgroup_procs);
+  if (!extras.own_folder.empty()) add("--own", extras.own_folder);
   if (!spec.user.empty()) add("--user", spec.user);
-  if (spec.limits.memory_bytes) add("--memory", std::to_string(*spec.limits.memory_bytes));
+  if (spec.limits.memory_bytes && !extras.memory_limited) add("--memory", std::to_string(*spec.limits.memory_bytes));
   if (spec.limits.cpu) add("--cpu", std::to_string(std::chrono::ceil<std::chrono::seconds>(*spec.limits.cpu).count()));
   if (spec.limits.open_files) add("--files", std::to_string(*spec.limits.open_files));
-  if (spec.limits.processes) add("--processes", std::to_string(*spec.limits.processes));
+  if (spec.limits.processes && !extras.processes_limited) add("--processes", std::to_string(*spec.limits.processes));
   arguments.emplace_back("--");
   arguments.insert(arguments.end(), spec.command.begin(), spec.command.end());
   return arguments;
@@ -197,6 +201,14 @@ int run_exec_shim(int argc, char** argv) {
     return give_up(kCannotRun, fmt::format("cannot become user \"{}\": {}", request.user, why));
   };
 
+  // First: it needs hookd's rights, and what follows is to count there.
+  if (!request.cgroup_procs.empty()) {
+    const int file = ::open(request.cgroup_procs.c_str(), O_WRONLY | O_CLOEXEC);
+    if (file < 0 || ::write(file, "0", 1) != 1)
+      return give_up(kCannotRun,
+                     fmt::format("cannot enter the cgroup {}: {}", request.cgroup_procs, errno_text(errno)));
+    ::close(file);
+  }
   Identity identity;
   if (!request.user.empty()) {
     auto found = find_identity(request.user);
@@ -206,6 +218,12 @@ int run_exec_shim(int argc, char** argv) {
   ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
   for (const Limit& limit : request.limits)
     if (!limited(limit)) return kCannotRun;
+  // Only hookd writes where it lies, so the name means what was made. A hookd that may not give it away runs as that
+  // user.
+  if (!request.own_folder.empty() && ::geteuid() == 0 &&
+      ::lchown(request.own_folder.c_str(), identity.uid.value_or(static_cast<uid_t>(-1)), identity.gid) != 0)
+    return give_up(kCannotRun, fmt::format("cannot give {} to user \"{}\": {} (hookd needs CAP_CHOWN for it)",
+                                           request.own_folder, request.user, errno_text(errno)));
   if (!request.user.empty()) {
     if (const int error = become(identity))
       return cannot_become(errno_text(error) + (::geteuid() == 0

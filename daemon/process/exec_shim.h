@@ -1,6 +1,8 @@
 // What posix_spawn cannot set: the user and the limits of a child. hookd starts itself as
-//   hookd __exec --user U --memory BYTES --cpu SECONDS --files N --processes N -- command arguments…
-// which sets them and becomes the command. main() calls run_exec_shim first of all, before any thread or global state.
+//   hookd __exec --cgroup FILE --own FOLDER --user U --memory BYTES --cpu SECONDS --files N --processes N -- command
+//   arguments…
+// which enters the cgroup (FILE is its cgroup.procs), gives FOLDER to U, sets them and becomes the command. main()
+// calls run_exec_shim first of all, before any thread or global state.
 //
 // U is NAME or UID, with optional :GROUP (name or gid); :GROUP alone changes the group only. Without :GROUP the user's
 // own group and supplementary groups hold; a UID that is in no user list gets the gid of the same number, never
@@ -12,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "process/enclosure.h"
 #include "process/launcher.h"
 
 namespace hookd::process {
@@ -23,6 +26,6 @@ inline constexpr int kShimStatusFd = 3;
 int run_exec_shim(int argc, char** argv);
 
 // The argv for `spec`, of whatever executable ends in run_exec_shim.
-std::vector<std::string> shim_arguments(const ChildSpec& spec);
+std::vector<std::string> shim_arguments(const ChildSpec& spec, const ShimExtras& extras = {});
 
 }  // namespace hookd::process

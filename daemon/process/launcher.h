@@ -32,7 +32,14 @@ struct ChildSpec {
   Limits limits;
   Duration timeout{0};  // 0 = none; then SIGTERM to the group, and after `grace` SIGKILL
   Duration grace = std::chrono::seconds(5);
-  size_t stdout_limit_bytes = 32u << 20;  // over it the group is killed and the exit says so
+  size_t stdout_limit_bytes = 32u << 20;  // over it the group is killed and the exit says so; 0 = none (the receiver's)
+  // A folder of hookd's own, "" = none. With it the child gets a private temporary folder below (TMPDIR, mode 0700,
+  // gone with the child), and what it leaves running outside of its process group is ended with it.
+  std::string temp_parent;
+  bool keep_tmpdir = false;  // TMPDIR stays as `environment` has it all the same
+  // For children that stay: input that is "" means "nothing now", Child::more_input() asks again, and stdin ends with
+  // Child::close_input().
+  bool keep_stdin = false;
 };
 
 struct ChildExit {
@@ -44,6 +51,7 @@ struct ChildExit {
   Duration wall{0};
   Duration cpu{0};                  // user + system
   uint64_t max_rss_bytes = 0;       // 0 = unknown: not above hookd's own (see running_child.cc)
+  bool out_of_memory = false;       // the kernel killed something of it for limits.memory (with a cgroup only)
   bool stdin_closed_early = false;  // it did not take all of its input; not an error by itself
   Duration timeout{0};              // for kTimedOut: the limit that was hit
   size_t stdout_limit_bytes = 0;    // for kTooMuchOutput: the limit that was hit
@@ -58,7 +66,11 @@ struct ChildExit {
 using InputSource = std::function<std::string()>;
 
 struct ChildHandlers {
-  InputSource input;                                // empty function = nothing, stdin is an empty pipe
+  InputSource input;  // empty function = nothing, stdin is an empty pipe
+  // With keep_stdin: it closed its end while hookd's was open, so nothing more is pulled. Once. One that ended is told
+  // of like this too if something it started holds its outputs open, and may be in any case, just before on_exit.
+  std::function<void()> on_input_refused;
+  std::function<void()> on_stdout_end;              // it (and what it started) closed its end; also just before on_exit
   std::function<void(std::string_view)> on_stdout;  // pieces, at most stdout_limit_bytes in all
   std::function<void(std::string_view)> on_stderr;  // pieces, unbounded: the receiver bounds lines
   // Once, last, after both outputs ended (or were given up: a grandchild that holds them open gets `grace`, then the
@@ -73,6 +85,13 @@ class Child {
   virtual int pid() const = 0;
   // SIGTERM to the group now, SIGKILL after the spec's grace; on_exit still comes.
   virtual void terminate() = 0;
+  // With ChildSpec::keep_stdin. Never pulls from inside the call.
+  virtual void more_input() = 0;
+  virtual void close_input() = 0;  // after what the source still gives and the pipe takes
+  // Nothing of stdout is read until resumed, so the child blocks when its pipe (64 KiB) is full. What a paused child
+  // left in it comes before on_exit all the same, and that within `grace`.
+  virtual void pause_output() = 0;
+  virtual void resume_output() = 0;
 };
 
 class Launcher {

@@ -1,49 +1,18 @@
 #include "process/reaper.h"
 
-#include <dirent.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
 #include <cerrno>
-#include <charconv>
-#include <memory>
-#include <optional>
 #include <system_error>
-#include <vector>
 
-#include "base/fd.h"
+#include "process/proc.h"
 
 namespace hookd::process {
 namespace {
 
 bool reap(int pid) { return ::waitpid(pid, nullptr, WNOHANG) == pid; }
-
-// The children of all our threads (an orphan is given to any of them), or nothing if the kernel does not tell
-// (CONFIG_PROC_CHILDREN).
-std::optional<std::vector<int>> children_of_this_process() {
-  const std::unique_ptr<DIR, int (*)(DIR*)> threads(::opendir("/proc/self/task"), &::closedir);
-  if (!threads) return std::nullopt;
-  std::vector<int> children;
-  while (const dirent* thread = ::readdir(threads.get())) {
-    if (thread->d_name[0] == '.') continue;
-    const auto list = read_file(fmt::format("/proc/self/task/{}/children", thread->d_name));
-    if (!list) {
-      if (list.error().code == Errc::kNotFound) return std::nullopt;
-      continue;  // the thread has ended
-    }
-    const char* at = list->data();
-    const char* const end = at + list->size();
-    while (at < end) {
-      int pid = 0;
-      const auto [next, error] = std::from_chars(at, end, pid);
-      if (error != std::errc()) break;
-      children.push_back(pid);
-      at = next + 1;  // "12 34 "
-    }
-  }
-  return children;
-}
 
 }  // namespace
 
@@ -78,7 +47,7 @@ void Reaper::reap_now() {
 }
 
 bool Reaper::reap_behind_ours() {
-  const auto children = children_of_this_process();
+  const auto children = children_of(0);
   if (!children) return false;
   for (const int pid : *children)
     if (!is_ours_(pid) && reap(pid)) ++reaped_;

@@ -40,18 +40,20 @@ uint64_t own_peak_rss_bytes() {
 }  // namespace
 
 RunningChild::RunningChild(AsioScheduler& scheduler, std::shared_ptr<Children> children, const ChildSpec& spec,
-                           ChildHandlers handlers, Spawned spawned)
+                           ChildHandlers handlers, Spawned spawned, std::shared_ptr<Enclosure> enclosure)
     : scheduler_(scheduler),
       children_(std::move(children)),
       timeout_(spec.timeout),
       grace_(spec.grace),
       stdout_limit_(spec.stdout_limit_bytes),
+      keep_stdin_(spec.keep_stdin),
       handlers_(std::move(handlers)),
+      enclosure_(std::move(enclosure)),
       pid_(spawned.pid),
       pidfd_(scheduler.context(), spawned.pidfd.release()),
       stdin_(scheduler.context(), spawned.stdin_pipe.release()),
-      stdout_{{scheduler.context(), spawned.stdout_pipe.release()}, true},
-      stderr_{{scheduler.context(), spawned.stderr_pipe.release()}, false},
+      stdout_{.pipe{scheduler.context(), spawned.stdout_pipe.release()}, .is_stdout = true},
+      stderr_{.pipe{scheduler.context(), spawned.stderr_pipe.release()}, .is_stdout = false},
       status_(std::move(spawned.status_pipe)),
       started_(scheduler.now()),
       own_rss_bytes_(own_peak_rss_bytes()) {
@@ -108,7 +110,8 @@ bool RunningChild::write_some() {
     input_at_ = 0;
     if (abandoned_ || !stdin_.is_open()) return false;
     if (input_.empty()) {
-      close_stdin();
+      input_idle_ = keep_stdin_ && !input_closing_;
+      if (!input_idle_) close_stdin();
       return false;
     }
   }
@@ -121,7 +124,17 @@ bool RunningChild::write_some() {
   if (would_block(errno)) return true;
   exit_.stdin_closed_early = true;  // EPIPE: it closed its end, as `head` does
   close_stdin();
+  if (keep_stdin_ && !input_closing_ && handlers_.on_input_refused) call(handlers_.on_input_refused);
   return false;
+}
+
+void RunningChild::more_input() {
+  if (std::exchange(input_idle_, false)) feed_stdin();
+}
+
+void RunningChild::close_input() {
+  input_closing_ = true;
+  if (std::exchange(input_idle_, false)) feed_stdin();
 }
 
 void RunningChild::close_stdin() {
@@ -133,13 +146,24 @@ void RunningChild::close_stdin() {
 // ---- stdout, stderr -------------------------------------------------------------------------------------------
 
 void RunningChild::read(Output& output) {
+  output.waiting = true;
   output.pipe.async_wait(output.pipe.wait_read,
                          [self = shared_from_this(), &output](const boost::system::error_code& error) {
-                           if (error || !output.pipe.is_open()) return;
+                           output.waiting = false;
+                           if (error || !output.pipe.is_open() || self->paused(output)) return;
                            self->read_some(output);
-                           if (output.pipe.is_open()) self->read(output);
+                           if (output.pipe.is_open() && !self->paused(output) && !output.waiting) self->read(output);
                            self->outputs_may_be_over();
                          });
+}
+
+bool RunningChild::paused(const Output& output) const { return output.is_stdout && stdout_paused_; }
+
+void RunningChild::pause_output() { stdout_paused_ = true; }
+
+void RunningChild::resume_output() {
+  if (!std::exchange(stdout_paused_, false)) return;
+  if (stdout_.pipe.is_open() && !stdout_.waiting) read(stdout_);
 }
 
 // One piece, then back to the loop. False = there was none; the pipe is closed if there will be none.
@@ -152,6 +176,7 @@ bool RunningChild::read_some(Output& output) {
   }
   if (got < 0 && would_block(errno)) return false;
   close(output.pipe);
+  if (output.is_stdout && handlers_.on_stdout_end) call(handlers_.on_stdout_end);
   return false;
 }
 
@@ -160,7 +185,7 @@ void RunningChild::deliver(const Output& output, std::string_view piece) {
     if (handlers_.on_stderr) call(handlers_.on_stderr, piece);
     return;
   }
-  const size_t room = stdout_limit_ - stdout_bytes_;
+  const size_t room = stdout_limit_ == 0 ? std::string_view::npos : stdout_limit_ - stdout_bytes_;
   const bool over = piece.size() > room;
   if (over) piece = piece.substr(0, room);
   stdout_bytes_ += piece.size();
@@ -214,14 +239,18 @@ void RunningChild::main_process_ended() {
     return reap(nullptr);
   }
   exit_.wall = scheduler_.now() - started_;
-  if (stdin_.is_open()) {
+  const bool was_open = stdin_.is_open();
+  if (was_open) {
     // All may be written, only the source has not said yet that this was all.
-    exit_.stdin_closed_early = input_at_ < input_.size() || !call(handlers_.input).empty();
+    exit_.stdin_closed_early = input_at_ < input_.size() || (!keep_stdin_ && !call(handlers_.input).empty());
     close_stdin();
     if (abandoned_) return;
   }
   if (phase_ == Phase::kRunning) arm_timer(grace_);  // a descendant may hold the outputs open
   outputs_may_be_over();
+  // One does, perhaps: nobody reads any more what would be written until it has let go.
+  if (was_open && keep_stdin_ && !input_closing_ && phase_ != Phase::kDone && !abandoned_ && handlers_.on_input_refused)
+    call(handlers_.on_input_refused);
 }
 
 // ---- ending it ------------------------------------------------------------------------------------------------
@@ -276,6 +305,7 @@ void RunningChild::drain(Output& output) {
 
 void RunningChild::finish() {
   signal_group(SIGKILL);  // whoever is left of the group, while the zombie still keeps its number
+  end_enclosure(&exit_);
   // The processes are gone or outside the group; what they wrote before is still in the pipes.
   drain(stdout_);
   drain(stderr_);
@@ -295,7 +325,12 @@ void RunningChild::finish() {
   if (on_exit) on_exit(exit_);
 }
 
+void RunningChild::end_enclosure(ChildExit* exit) {
+  enclosure_->end(pid_, [this](int pid) { return children_->pids.contains(pid); }, exit);
+}
+
 void RunningChild::reap(ChildExit* exit) {
+  end_enclosure(nullptr);
   if (!std::exchange(reaped_, true)) {
     rusage usage{};
     pid_t got = 0;
@@ -306,7 +341,7 @@ void RunningChild::reap(ChildExit* exit) {
       // Linux counts the memory of the process that exec replaced, and after posix_spawn that is hookd's own: a smaller
       // child cannot be told from it. 1 MiB is the slack of the kernel's counters.
       const uint64_t peak = peak_rss_bytes(usage);
-      exit->max_rss_bytes = peak > own_rss_bytes_ + (1u << 20) ? peak : 0;
+      if (exit->max_rss_bytes == 0) exit->max_rss_bytes = peak > own_rss_bytes_ + (1u << 20) ? peak : 0;
     }
   }
   children_->pids.erase(pid_);

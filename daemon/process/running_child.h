@@ -34,12 +34,16 @@ struct Children {
 class RunningChild : public std::enable_shared_from_this<RunningChild> {
  public:
   RunningChild(AsioScheduler& scheduler, std::shared_ptr<Children> children, const ChildSpec& spec,
-               ChildHandlers handlers, Spawned spawned);
+               ChildHandlers handlers, Spawned spawned, std::shared_ptr<Enclosure> enclosure);
   ~RunningChild();
 
   void begin();
   void terminate();  // SIGTERM now, SIGKILL after grace
-  void abandon();    // SIGKILL now, no handler any more, reaps in the background; the Scheduler is not used after it
+  void more_input();
+  void close_input();
+  void pause_output();
+  void resume_output();
+  void abandon();  // SIGKILL now, no handler any more, reaps in the background; the Scheduler is not used after it
   int pid() const { return pid_; }
 
  private:
@@ -47,12 +51,14 @@ class RunningChild : public std::enable_shared_from_this<RunningChild> {
   struct Output {
     boost::asio::posix::stream_descriptor pipe;
     bool is_stdout;
+    bool waiting = false;  // for bytes
   };
 
   void feed_stdin();
   bool write_some();
   void close_stdin();
   void read(Output& output);
+  bool paused(const Output& output) const;
   bool read_some(Output& output);
   void deliver(const Output& output, std::string_view piece);
   void outputs_may_be_over();
@@ -67,6 +73,7 @@ class RunningChild : public std::enable_shared_from_this<RunningChild> {
   void drain(Output& output);
   void finish();
   void reap(ChildExit* exit);
+  void end_enclosure(ChildExit* exit);
   template <class Function, class... Args>
   auto call(const Function& function, Args&&... args);
 
@@ -74,8 +81,10 @@ class RunningChild : public std::enable_shared_from_this<RunningChild> {
   std::shared_ptr<Children> children_;
   const Duration timeout_;
   const Duration grace_;
-  const size_t stdout_limit_;
+  const size_t stdout_limit_;  // 0 = none
+  const bool keep_stdin_;
   ChildHandlers handlers_;
+  std::shared_ptr<Enclosure> enclosure_;
   const int pid_;
   boost::asio::posix::stream_descriptor pidfd_;
   boost::asio::posix::stream_descriptor stdin_;
@@ -88,6 +97,9 @@ class RunningChild : public std::enable_shared_from_this<RunningChild> {
   ChildExit exit_;
   std::string input_;  // pulled, not written yet
   size_t input_at_ = 0;
+  bool input_idle_ = false;     // with keep_stdin_: the source had nothing, nothing is waited for
+  bool input_closing_ = false;  // "" is the end from now on
+  bool stdout_paused_ = false;
   size_t stdout_bytes_ = 0;
   Phase phase_ = Phase::kRunning;
   bool ended_ = false;

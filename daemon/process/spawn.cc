@@ -110,7 +110,7 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
 
 }  // namespace
 
-Result<Spawned> spawn(const ChildSpec& spec, const std::string& self_executable) {
+Result<Spawned> spawn(const ChildSpec& spec, const std::string& self_executable, const ShimExtras& extras) {
   if (spec.command.empty()) return fail(Errc::kHookFailed, "the command is empty");
   HOOKD_CHECK(check_texts(spec.command, "the command"));
   HOOKD_CHECK(check_texts(spec.environment, "the environment"));
@@ -119,8 +119,8 @@ Result<Spawned> spawn(const ChildSpec& spec, const std::string& self_executable)
   const std::vector<char*> envp = pointers(environment);
   HOOKD_TRY(const std::string program, find_program(spec.command[0], spec.directory, search_path(envp.data())));
 
-  const bool shim = !spec.user.empty() || spec.limits.any();
-  std::vector<std::string> arguments = shim ? shim_arguments(spec) : spec.command;
+  const bool shim = !spec.user.empty() || spec.limits.any() || !extras.cgroup_procs.empty();
+  std::vector<std::string> arguments = shim ? shim_arguments(spec, extras) : spec.command;
   const std::vector<char*> argv = pointers(arguments);
   const std::string& executable = shim ? self_executable : program;
 

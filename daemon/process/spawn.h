@@ -2,14 +2,15 @@
 // whole heap and may deadlock in a threaded program (style.md 4.2 'child processes'). Thread: loop only.
 //
 // In the child: a process group of its own, default signal mask and dispositions, the spec's directory and
-// environment, stdin/stdout/stderr on pipes, everything else closed. With user or limits set, `self_executable` is
-// started as the shim of exec_shim.h, which sets them and then becomes the command.
+// environment, stdin/stdout/stderr on pipes, everything else closed. With user, limits or a cgroup set,
+// `self_executable` is started as the shim of exec_shim.h, which sets them and then becomes the command.
 #pragma once
 
 #include <string>
 
 #include "base/fd.h"
 #include "base/result.h"
+#include "process/enclosure.h"
 #include "process/launcher.h"
 
 namespace hookd::process {
@@ -24,6 +25,6 @@ struct Spawned {
 };
 
 // Errors: kHookFailed, see explain_exec_error; "working directory …: …".
-Result<Spawned> spawn(const ChildSpec& spec, const std::string& self_executable);
+Result<Spawned> spawn(const ChildSpec& spec, const std::string& self_executable, const ShimExtras& extras = {});
 
 }  // namespace hookd::process

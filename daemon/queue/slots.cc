@@ -1,6 +1,7 @@
 #include "queue/slots.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace hookd::queue {
 
@@ -19,8 +20,17 @@ void Slots::forget(const void* owner) {
   std::erase_if(waiting_, [owner](const Waiter& waiter) { return waiter.owner == owner; });
 }
 
+void Slots::resize(int count) {
+  free_ += count - std::exchange(count_, count);
+  wake_waiting();
+}
+
 void Slots::give_back() {
   ++free_;
+  wake_waiting();
+}
+
+void Slots::wake_waiting() {
   // One that has no use for the slot any more (it was stopped meanwhile) must not keep it from the next.
   while (free_ > 0 && !waiting_.empty()) {
     const auto waiter = std::move(waiting_.front());

@@ -8,7 +8,10 @@ namespace hookd::queue {
 
 class Slots {
  public:
-  explicit Slots(int count) : free_(count) {}
+  explicit Slots(int count) : count_(count), free_(count) {}
+
+  // With fewer than are taken: those finish, and none is given out until so many are back.
+  void resize(int count);
 
   bool try_take();
   // `wake` is called once when a slot is free again, first come first served; an owner waits at most once.
@@ -21,6 +24,9 @@ class Slots {
     const void* owner;
     std::function<void()> wake;
   };
+  void wake_waiting();
+
+  int count_;
   int free_;
   std::deque<Waiter> waiting_;
 };

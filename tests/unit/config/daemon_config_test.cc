@@ -11,6 +11,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using testing::ElementsAre;
+using testing::HasSubstr;
 
 EnvLookup env(std::map<std::string, std::string> values) {
   return [values](const std::string& name) -> std::optional<std::string> {
@@ -121,10 +122,53 @@ TEST_F(DaemonConfigTest, ShowsEveryProblemOfFileAndEnvironment) {
                 "HOOKD_KUBE_BURST: expected a whole number from 1 to 100000, found the number 0");
 }
 
+TEST_F(DaemonConfigTest, TakesTheControlSocketAndHowManyRunsAreKept) {
+  auto config = load_daemon_config("", env({}));
+  EXPECT_FALSE(config->control);
+  const std::string path = write("control: c.sock\nruns: {keep: 5, bytes: 1Mi}\n");
+  config = load_daemon_config(path, env({}));
+  ASSERT_TRUE(config) << config.error().what;
+  EXPECT_EQ(config->control, (folder_ / "c.sock").string());
+  EXPECT_EQ(config->runs_keep, 5);
+  EXPECT_EQ(config->runs_bytes, 1u << 20);
+  config =
+      load_daemon_config(path, env({{"HOOKD_CONTROL", "off"}, {"HOOKD_RUNS_KEEP", "0"}, {"HOOKD_RUNS_BYTES", "2Mi"}}));
+  ASSERT_TRUE(config) << config.error().what;
+  EXPECT_EQ(config->control, "");
+  EXPECT_EQ(config->runs_keep, 0);
+  EXPECT_EQ(config->runs_bytes, 2u << 20);
+  EXPECT_FALSE(load_daemon_config(write("runs: {keep: -1}\n"), env({})));
+}
+
 TEST_F(DaemonConfigTest, AMissingFileIsAnErrorAndAnEmptyOneIsNot) {
   EXPECT_EQ(load_daemon_config((folder_ / "gone.yaml").string(), env({})).error().code, Errc::kNotFound);
   EXPECT_TRUE(load_daemon_config(write("# nothing\n"), env({})));
   EXPECT_FALSE(load_daemon_config(write("a: 1\n---\nb: 1\n"), env({})));
+}
+
+TEST_F(DaemonConfigTest, StateIsKeptInOnePlace) {
+  const auto folder = load_daemon_config(write("stateDir: state\n"), env({}));
+  ASSERT_TRUE(folder) << folder.error().what;
+  EXPECT_EQ(folder->state_dir, (folder_ / "state").string()) << "against the file's folder";
+  const auto place = load_daemon_config(write("state: {configMap: hookd/kept.v1}\n"), env({}));
+  ASSERT_TRUE(place) << place.error().what;
+  EXPECT_EQ(place->state_config_map, "hookd/kept.v1");
+  const auto both = load_daemon_config(write("stateDir: s\nstate: {configMap: a/b}\n"), env({}));
+  ASSERT_FALSE(both);
+  EXPECT_THAT(both.error().what, HasSubstr("state.configMap: stands beside stateDir"));
+  for (const char* bad : {"kept", "a/", "/b", "A/b", "a/b/c", "a_b/c"}) {
+    const auto wrong = load_daemon_config(write(fmt::format("state: {{configMap: {}}}\n", bad)), env({}));
+    ASSERT_FALSE(wrong) << bad;
+    EXPECT_THAT(wrong.error().what, HasSubstr("expected NAMESPACE/NAME"));
+  }
+  // The environment takes the place of the file, also of the other key.
+  const auto over = load_daemon_config(write("stateDir: s\n"), env({{"HOOKD_STATE_CONFIG_MAP", "a/b"}}));
+  ASSERT_TRUE(over) << over.error().what;
+  EXPECT_EQ(over->state_dir, "");
+  EXPECT_EQ(over->state_config_map, "a/b");
+  const auto none = load_daemon_config(write("stateDir: s\n"), env({{"HOOKD_STATE_DIR", "none"}}));
+  ASSERT_TRUE(none) << none.error().what;
+  EXPECT_EQ(none->state_dir, "");
 }
 
 TEST(ParseListen, TakesTheUsualForms) {

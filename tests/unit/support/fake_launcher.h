@@ -20,6 +20,9 @@ class FakeLauncher final : public process::Launcher {
     bool over = false;        // it exited, or its Child was destroyed
     bool killed = false;      // its Child was destroyed before it exited
     bool terminated = false;  // terminate() was called
+    size_t input_offers = 0;  // more_input() calls; read_input() takes what there is
+    bool input_closed = false;
+    bool paused = false;
 
     // All of stdin, and how much of it came at once at most.
     std::string read_input() {
@@ -86,6 +89,10 @@ class FakeLauncher final : public process::Launcher {
     }
     int pid() const override { return 1; }
     void terminate() override { child->terminated = true; }
+    void more_input() override { ++child->input_offers; }
+    void close_input() override { child->input_closed = true; }
+    void pause_output() override { child->paused = true; }
+    void resume_output() override { child->paused = false; }
     std::shared_ptr<Started> child;
   };
 
