@@ -204,6 +204,8 @@ class ApplyRun final : public Run {
       case Verb::kEvent:
         return event(index);
       case Verb::kMetric:
+        if (one.metric && one.metric->action == MetricSample::Action::kExpire)
+          return Outcome{.text = "expired the metrics of group " + one.metric->group, .metric = one.metric};
         return Outcome{.text = fmt::format("metric {}", one.metric ? one.metric->name : ""), .metric = one.metric};
       case Verb::kRequeue:
         return Outcome{.text = "to be called again after " + format_duration(one.after), .requeue_after = one.after};
@@ -269,8 +271,11 @@ class ApplyRun final : public Run {
     if (!*type.found) return look_for_new_type(running, index, key);
     if (auto wrong = misfit(op(index), **type.found)) return done(running, index, *std::move(wrong));
     const TaskContext context{api_, scheduler_, random_, request_};
-    running.task = Task::make(context, op(index), **type.found,
-                              [this, &running, index](Outcome outcome) { done(running, index, std::move(outcome)); });
+    if (request_.sending) request_.sending(index, op(index), **type.found);
+    running.task = Task::make(context, op(index), **type.found, [this, &running, index](Outcome outcome) {
+      if (request_.settled) request_.settled(index, op(index), outcome);
+      done(running, index, std::move(outcome));
+    });
     running.task->start();
   }
 

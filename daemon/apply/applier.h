@@ -40,6 +40,13 @@ struct Request {
   std::function<std::optional<std::string>(std::string_view api_version, std::string_view kind, std::string_view ns,
                                            std::string_view name)>
       uid_of;
+  // For those who must know who made which version (hook/own_writes.h); all may be empty. `sending` is called before
+  // the first request of a write, `settled` once behind it, unless the Run is destroyed before.
+  std::function<void(size_t index, const Operation&, const kube::ResourceType&)> sending;
+  std::function<void(size_t index, const Operation&, const Outcome&)> settled;
+  // Must the outcome tell whether this write made the version that it ends with? Then with the version of the object
+  // that is known ("" = none), which becomes the patch's precondition. nullopt = it need not.
+  std::function<std::optional<std::string>(const Operation&, const kube::ResourceType&)> version_of;
   // As shell-operator does: later operations on the same object are sent although one before was refused.
   bool go_on_after_refusal = false;
 };
@@ -63,6 +70,7 @@ class Applier {
   [[nodiscard]] std::unique_ptr<Run> apply(Request request, Callback callback);
 
   const EventRecorder& events() const { return *events_; }
+  EventRecorder& events() { return *events_; }
 
   static constexpr size_t kConcurrent = 8;  // objects written at the same time, per request
 

@@ -107,12 +107,19 @@ void EventRecorder::record(EventNote note) {
 }
 
 bool EventRecorder::spam(const EventNote& note) {
+  return take_token(object_key(note) + note.type, kBurst, kRefill) ||
+         take_token(key_of({"hook", note.hook}), kHookBurst, kHookRefill);
+}
+
+bool EventRecorder::take_token(const std::string& key, double burst, Duration refill) {
   bool fresh = false;
-  Bucket& bucket = buckets_.get(object_key(note) + note.type, fresh);
+  Bucket& bucket = buckets_.get(key, fresh);
   const auto now = scheduler_.now();
-  if (!fresh) {
+  if (fresh) {
+    bucket.tokens = burst;
+  } else {
     const std::chrono::duration<double> since = now - bucket.filled;
-    bucket.tokens = std::min(kBurst, bucket.tokens + since / std::chrono::duration<double>(kRefill));
+    bucket.tokens = std::min(burst, bucket.tokens + since / std::chrono::duration<double>(refill));
   }
   bucket.filled = now;
   if (bucket.tokens < 1) return true;

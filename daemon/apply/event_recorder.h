@@ -2,7 +2,7 @@
 // Source: k8s-client.md E1, E2, E3, E5 (client-go tools/record: EventCorrelator, recordToSink).
 //
 //   record() -> queue (at most 1000, full = dropped and counted)
-//            -> spam filter (per object: 25 at once, then one per 300 s)
+//            -> spam filter (per object: 25 at once, then one per 300 s; per hook: 300 at once, then one a second)
 //            -> aggregation (10 different messages in 10 min become one "combined" Event)
 //            -> the same Event as before: PATCH of count; else, or when that is gone: POST
 //            -> transport error: again, 12 tries, 10 s apart; a refusal: logged, dropped
@@ -52,6 +52,8 @@ class EventRecorder {
   static constexpr Duration kBetweenTries = std::chrono::seconds(10);
   static constexpr double kBurst = 25;
   static constexpr Duration kRefill = std::chrono::seconds(300);
+  static constexpr double kHookBurst = 300;  // a hook in a loop over many objects must not flood etcd
+  static constexpr Duration kHookRefill = std::chrono::seconds(1);
   static constexpr size_t kSimilar = 10;
   static constexpr Duration kSimilarWindow = std::chrono::minutes(10);
 
@@ -69,7 +71,7 @@ class EventRecorder {
     WallTime first{};
   };
   struct Bucket {
-    double tokens = kBurst;
+    double tokens = 0;
     SteadyTime filled{};
   };
   struct Similar {
@@ -90,6 +92,8 @@ class EventRecorder {
   };
 
   bool spam(const EventNote& note);
+  // Is there none left? `key` is of an object or a hook.
+  bool take_token(const std::string& key, double burst, Duration refill);
   void combine(Pending& pending);
   void pump();
   void ask_uid(Pending& pending);

@@ -29,7 +29,7 @@ class Diff {
       if (*before == *after) return;
       if (before->is_object() && after->is_object()) return members(path, before->get_object(), after->get_object());
       if (before->is_array() && after->is_array()) return elements(path, before->get_array(), after->get_array());
-      lines.push_back(fmt::format("~ {}: {} -> {}", path, show(path, *before), show(path, *after)));
+      add(path, fmt::format("~ {}: {} -> {}", path, show(path, *before), show(path, *after)));
       return;
     }
     const value* only = before ? before : after;
@@ -39,12 +39,16 @@ class Diff {
         compare(path + step(key), before ? &child : nullptr, after ? &child : nullptr);
       return;
     }
-    lines.push_back(fmt::format("{} {}: {}", before ? '-' : '+', path, show(path, *only)));
+    add(path, fmt::format("{} {}: {}", before ? '-' : '+', path, show(path, *only)));
   }
 
-  std::vector<std::string> lines;
+  std::vector<std::string> lines, paths;
 
  private:
+  void add(const std::string& path, std::string line) {
+    paths.push_back(path);
+    lines.push_back(std::move(line));
+  }
   static bool servers_own(std::string_view path) {
     for (const std::string_view own : {".metadata.managedFields", ".metadata.resourceVersion", ".metadata.generation",
                                        ".metadata.uid", ".metadata.creationTimestamp"})
@@ -87,6 +91,15 @@ std::string json_diff(std::string_view before, std::string_view after, size_t ma
   for (size_t i = 0; i < diff.lines.size() && i < max_lines; ++i) text += (i ? "\n" : "") + diff.lines[i];
   if (diff.lines.size() > max_lines) text += fmt::format("\n… and {} more", diff.lines.size() - max_lines);
   return text;
+}
+
+std::vector<std::string> changed_paths(std::string_view before, std::string_view after, size_t max) {
+  const auto old = parse_json(before), now = parse_json(after);
+  if (!old || !now) return {};
+  Diff diff(true);
+  diff.compare("", &*old, &*now);
+  if (diff.paths.size() > max) diff.paths.resize(max);
+  return std::move(diff.paths);
 }
 
 }  // namespace hookd::apply

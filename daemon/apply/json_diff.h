@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace hookd::apply {
 
@@ -13,5 +14,8 @@ namespace hookd::apply {
 // `before` "" = there was no object. What the server keeps for itself (managedFields, resourceVersion, generation) is
 // left out; the data of Secrets is shown as its length only. "" = no difference, or one of them cannot be read.
 std::string json_diff(std::string_view before, std::string_view after, size_t max_lines = 100);
+
+// The paths alone, of values that differ, with nothing of the values; at most `max`.
+std::vector<std::string> changed_paths(std::string_view before, std::string_view after, size_t max);
 
 }  // namespace hookd::apply

@@ -26,6 +26,7 @@ constexpr std::array kNames{
     Name{Verb::kStatus, "Status"},
     Name{Verb::kLabel, "Label"},
     Name{Verb::kAnnotate, "Annotate"},
+    Name{Verb::kCondition, "Condition"},
     Name{Verb::kEvent, "Event"},
     Name{Verb::kMetric, "Metric"},
     Name{Verb::kRequeue, "Requeue"},
@@ -63,6 +64,7 @@ bool is_patch(Verb verb) {
     case Verb::kStatus:
     case Verb::kLabel:
     case Verb::kAnnotate:
+    case Verb::kCondition:
     case Verb::kScale:
       return true;
     default:
@@ -80,7 +82,9 @@ std::string Operation::display() const {
 
 std::string Operation::describe() const {
   const std::string_view what = to_string(verb);
-  if (verb == Verb::kMetric) return fmt::format("{} {}", what, metric ? metric->name : std::string());
+  if (verb == Verb::kMetric)
+    return fmt::format("{} {}", what, !metric ? "" : metric->name.empty() ? "group " + metric->group : metric->name);
+  if (verb == Verb::kCondition) return fmt::format("{} {} of {}", what, condition_type, display());
   if (verb == Verb::kRequeue) return std::string(what);
   return fmt::format("{} {}{}", what, verb == Verb::kEvent ? "about " : "", display());
 }

@@ -5,6 +5,7 @@
 //   {"operation":"Apply","object":{…},"force":true}           {"operation":"Scale",…,"replicas":3}
 //   {"operation":"MergePatch",…,"patch":{…}}                  {"operation":"JQPatch",…,"jqFilter":"…"}
 //   {"operation":"Label",…,"labels":{"a":"1","gone":null}}    {"operation":"Status",…,"status":{…}}
+//   {"operation":"Condition",…,"type":"Ready","status":"True","reason":"…","message":"…"}
 //   {"operation":"Event","about":{…},"reason":"…","message":"…","type":"Warning"}
 //   {"operation":"Metric","name":"x_total","action":"add","value":1,"labels":{…}}
 //   {"operation":"Requeue","after":"20s"}
@@ -40,6 +41,7 @@ enum class Verb {
   kStatus,  // merge patch of the status subresource
   kLabel,
   kAnnotate,
+  kCondition,  // one entry of status.conditions, the others untouched
   kEvent,
   kMetric,
   kRequeue,
@@ -49,13 +51,13 @@ std::string_view to_string(Verb verb);  // as hooks write it: "CreateIfNotExists
 std::optional<Verb> parse_verb(std::string_view text);
 bool is_delete(Verb verb);  // any of the three
 bool is_upsert(Verb verb);  // makes the object exist: the Creates and Apply
-bool is_patch(Verb verb);   // Merge, StrategicMerge, JSON, JQ, Status, Label, Annotate, Scale
+bool is_patch(Verb verb);   // Merge, StrategicMerge, JSON, JQ, Status, Condition, Label, Annotate, Scale
 // Is anything sent for it that is about one object? All but Event, Metric and Requeue.
 bool is_write(Verb verb);
 
 struct MetricSample {
-  enum class Action { kSet, kAdd, kObserve } action = Action::kAdd;
-  std::string name;
+  enum class Action { kSet, kAdd, kObserve, kExpire } action = Action::kAdd;  // kExpire: the group's metrics go
+  std::string name;                                                           // "" with kExpire
   double value = 1;
   std::map<std::string, std::string> labels;
   std::vector<double> buckets;  // kObserve: upper bounds, ascending; empty = the default ones
@@ -91,7 +93,9 @@ struct Operation {
   bool maybe_done = false;  // an earlier try was sent and its answer lost: what is found done was done by it
   int64_t replicas = 0;     // Scale
   std::map<std::string, std::optional<std::string>> entries;  // Label, Annotate: nullopt = take away
-  std::string reason, message, event_type;                    // Event: type "Normal" or "Warning"
+  std::string reason, message;                                // Event, Condition
+  std::string event_type;                                     // Event: "Normal" or "Warning"
+  std::string condition_type, condition_status;               // Condition: "Ready"; "True", "False" or "Unknown"
   std::optional<MetricSample> metric;                         // Metric
   Duration after{0};                                          // Requeue
 

@@ -84,12 +84,16 @@ class Parser {
       return one_of(member, op_.propagation_policy, {"Foreground", "Background", "Orphan"});
     if (key == "object") return object(member, op_.object);
     if (key == "patch") return patch(member);
-    if (key == "status") return object(member, op_.patch);
+    if (key == "status")
+      return op_.verb == Verb::kCondition ? one_of(member, op_.condition_status, {"True", "False", "Unknown"})
+                                          : object(member, op_.patch);
     if (key == "labels") return op_.verb == Verb::kMetric ? sample_labels(member) : entries(member);
     if (key == "annotations") return entries(member);
     if (key == "about") return about(member);
     if (key == "reason") return text(member, op_.reason);
+    if (key == "message" && op_.verb == Verb::kCondition && member.value == "\"\"") return {};
     if (key == "message") return text(member, op_.message);
+    if (key == "type" && op_.verb == Verb::kCondition) return text(member, op_.condition_type);
     if (key == "type") return one_of(member, op_.event_type, {"Normal", "Warning"});
     if (key == "after") return after(member);
     if (key == "action") return action(member);
@@ -216,9 +220,9 @@ class Parser {
   }
   Result<void> action(const Member& member) {
     std::string name;
-    HOOKD_CHECK(one_of(member, name, {"set", "add", "observe"}));
+    HOOKD_CHECK(one_of(member, name, {"set", "add", "observe", "expire"}));
     using enum MetricSample::Action;
-    sample_.action = name == "set" ? kSet : name == "add" ? kAdd : kObserve;
+    sample_.action = name == "set" ? kSet : name == "add" ? kAdd : name == "observe" ? kObserve : kExpire;
     return {};
   }
   Result<void> sample_labels(const Member& member) {
@@ -265,11 +269,31 @@ class Parser {
         if (op_.event_type.empty()) op_.event_type = "Normal";
         if (op_.reason.size() > 128) return wrong("`reason` has {} bytes, at most 128 are taken", op_.reason.size());
         return {};
+      case Verb::kCondition:
+        return condition();
       case Verb::kMetric:
         return metric();
       default:
         return {};
     }
+  }
+
+  // The bounds of metav1.Condition: what a CRD's schema would refuse later is said here.
+  Result<void> condition() {
+    const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+    const auto word = [&](char c) { return letter(c) || (c >= '0' && c <= '9') || c == '_'; };
+    const std::string& reason = op_.reason;
+    if (reason.size() > 1024 || !letter(reason.front()) || !word(reason.back()) ||
+        !std::ranges::all_of(reason, [&](char c) { return word(c) || c == ',' || c == ':'; }))
+      return wrong("`reason: {}` is no reason; expected one word in CamelCase such as BackupFailed", shorten(reason));
+    if (op_.condition_type.size() > 316 || op_.condition_type.find_first_of(" \t\n") != std::string::npos)
+      return wrong("`type: {}` is no condition type; expected a word such as Ready or example.com/Ready",
+                   shorten(op_.condition_type));
+    if (op_.message.size() > 32768) return wrong("`message` has {} bytes, at most 32768 are taken", op_.message.size());
+    const bool any = !op_.api_version.empty() || !op_.kind.empty() || !op_.name.empty() || !op_.ns.empty();
+    if (any && (op_.api_version.empty() || op_.kind.empty() || op_.name.empty()))
+      return wrong("`apiVersion`, `kind` and `name` go together; none of them means the object of the call");
+    return {};
   }
 
   Result<void> metric() {
@@ -278,6 +302,14 @@ class Parser {
         return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || more.find(c) != more.npos;
       });
     };
+    if (sample_.action == MetricSample::Action::kExpire) {
+      if (sample_.group.empty()) return wrong("it needs `group` too: the group whose metrics go");
+      for (const std::string_view key : {"name", "value", "labels", "buckets"})
+        if (find_member(members_, key)) return wrong("`{}` has no meaning with `action: expire`", key);
+      op_.metric = std::move(sample_);
+      return {};
+    }
+    if (!find_member(members_, "name")) return wrong("it needs `name` too");
     if (!ok(sample_.name, "_:"))
       return wrong("`name: {}` is no metric name (letters, digits, _ and :)", shorten(sample_.name));
     for (const auto& [label, value] : sample_.labels)

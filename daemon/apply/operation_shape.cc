@@ -51,6 +51,10 @@ Shape shape_of(Verb verb) {
       patching();
       add({"annotations"});
       return {takes, needs("annotations")};
+    case Verb::kCondition:
+      patching();
+      add({"type", "status", "reason", "message"});
+      return {takes, {"type", "status", "reason"}};
     case Verb::kDelete:
     case Verb::kDeleteInBackground:
     case Verb::kDeleteNonCascading:
@@ -70,7 +74,7 @@ Shape shape_of(Verb verb) {
       add({"about", "uid", "reason", "message", "type"});
       return {takes, {"reason", "message"}};
     case Verb::kMetric:
-      return {{"name", "action", "value", "labels", "buckets", "group"}, {"name"}};
+      return {{"name", "action", "value", "labels", "buckets", "group"}, {}};
     case Verb::kRequeue:
       return {{"after"}, {"after"}};
   }

@@ -67,6 +67,7 @@ std::vector<Verbs> needed_verbs(const Operation& op) {
     case Verb::kScale:
       return {{"scale"}};
     case Verb::kStatus:
+    case Verb::kCondition:
       return {{"status"}};
     case Verb::kEvent:
       return {{"event"}};

@@ -45,6 +45,8 @@ std::unique_ptr<Task> Task::make(const TaskContext& context, const Operation& op
     case Verb::kCreateIfNotExists:
     case Verb::kCreateOrUpdate:
       return make_create_task(context, operation, type, std::move(done));
+    case Verb::kCondition:
+      return make_condition_task(context, operation, type, std::move(done));
     case Verb::kJqPatch:
       return make_jq_task(context, operation, type, std::move(done));
     default:
@@ -137,11 +139,14 @@ void Task::finish(Outcome::Kind kind, std::string text) {
   finish(std::move(outcome));
 }
 
-void Task::finish_written(std::string_view past, const kube::ApiResponse& response) {
+void Task::finish_written(std::string_view past, const kube::ApiResponse& response,
+                          const std::optional<std::string>& base) {
   Outcome outcome;
   outcome.http_status = response.status;
   outcome.uid = json_string_at(response.body, {"metadata", "uid"}).value_or("");
   outcome.resource_version = json_string_at(response.body, {"metadata", "resourceVersion"}).value_or("");
+  if (base && !outcome.resource_version.empty())
+    outcome.made = outcome.resource_version == *base ? Outcome::Made::kNo : Outcome::Made::kYes;
   outcome.text = fmt::format("{} {}", past, op_.display());
   if (dry_run()) outcome.diff = json_diff(before_, response.body);
   finish(std::move(outcome));

@@ -4,6 +4,7 @@
 //   Delete…, Evict                   task_delete.cc   [GET uid] -> DELETE | POST eviction
 //   Create…                          task_create.cc   POST -> [GET -> PUT]
 //   JQPatch                          task_jq.cc       GET -> jq -> PUT
+//   Condition                        task_condition.cc  GET -> PATCH of status
 //   Apply and the other patches      task_patch.cc    PATCH
 //
 // In a dry run the object is read before, so that the Outcome can tell what would change.
@@ -62,8 +63,10 @@ class Task {
 
   void finish(Outcome outcome);
   void finish(Outcome::Kind kind, std::string text);
-  // kDone with uid and resource version out of the object in the answer; "<past> Pod a/b".
-  void finish_written(std::string_view past, const kube::ApiResponse& response);
+  // kDone with uid and resource version out of the object in the answer; "<past> Pod a/b". `base`: the version that was
+  // written on, "" = there was no object, nullopt = not known.
+  void finish_written(std::string_view past, const kube::ApiResponse& response,
+                      const std::optional<std::string>& base = std::nullopt);
   // kRetry or kRefused by the general rules, or kNotNeeded for a missing object that may be missing.
   void finish_failed(std::string_view doing, const Error& error);
   // Runs `again` a little later; after kConflictTries tries in all it ends with `last` (W4).
@@ -97,6 +100,7 @@ std::string object_path(const kube::ResourceType& type, std::string_view ns, std
 // The makers of the kinds of tasks.
 std::unique_ptr<Task> make_delete_task(const TaskContext&, const Operation&, const kube::ResourceType&, Task::Done);
 std::unique_ptr<Task> make_create_task(const TaskContext&, const Operation&, const kube::ResourceType&, Task::Done);
+std::unique_ptr<Task> make_condition_task(const TaskContext&, const Operation&, const kube::ResourceType&, Task::Done);
 std::unique_ptr<Task> make_jq_task(const TaskContext&, const Operation&, const kube::ResourceType&, Task::Done);
 std::unique_ptr<Task> make_patch_task(const TaskContext&, const Operation&, const kube::ResourceType&, Task::Done);
 

@@ -45,7 +45,7 @@ class CreateTask final : public Task {
     add_write_query(request);
     send(std::move(request), [this](Result<ApiResponse> result) {
       if (!result) return post_failed(result.error());
-      finish_written(op_.name.empty() ? fmt::format("created {} as", name_) : "created", *result);
+      finish_written(op_.name.empty() ? fmt::format("created {} as", name_) : "created", *result, "");
     });
   }
 
@@ -134,7 +134,7 @@ class CreateTask final : public Task {
       if (result) {
         if (!dry_run() && json_string_at(result->body, {"metadata", "resourceVersion"}) == version)
           return finish(Outcome::Kind::kNotNeeded, fmt::format("{} is as wanted already", op_.display()));
-        return finish_written("updated", *result);
+        return finish_written("updated", *result, version);
       }
       if (result.error().code == Errc::kConflict) return after_conflict("update", result.error(), [this] { update(); });
       if (result.error().code == Errc::kNotFound && !is_unserved_type(result.error()))

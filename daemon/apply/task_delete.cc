@@ -99,6 +99,7 @@ class DeleteTask final : public Task {
     Outcome outcome;
     outcome.http_status = response.status;
     outcome.uid = uid_;
+    outcome.made = Outcome::Made::kYes;
     std::string waits;
     // The answer may be the object, which then still exists if something holds it (W9).
     if (!evict() && json_raw_at(response.body, {"metadata", "deletionTimestamp"})) {
@@ -109,6 +110,7 @@ class DeleteTask final : public Task {
         waits = fmt::format(", it waits for its finalizers {}", *finalizers);
       else if (period && *period != "0" && *period != "null")
         waits = fmt::format(", it ends within {} s", *period);
+      if (waits.empty()) outcome.resource_version.clear();  // nothing holds it: it is gone, whatever the answer shows
     }
     outcome.text = fmt::format("{} {} (uid {}){}", evict() ? "evicted" : "deleted", op_.display(), uid_, waits);
     finish(std::move(outcome));

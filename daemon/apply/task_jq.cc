@@ -60,18 +60,18 @@ class JqTask final : public Task {
     if (!same_object) return refuse("the filter must give the whole changed object, but its kind or name differs");
     if (same_json(*wanted, current))
       return finish(Outcome::Kind::kNotNeeded, fmt::format("{} is as wanted already", op_.display()));
-    put(with_metadata(*wanted, {{"resourceVersion", json_string(version)}, {"uid", json_string(uid)}}));
+    put(with_metadata(*wanted, {{"resourceVersion", json_string(version)}, {"uid", json_string(uid)}}), version);
   }
 
-  void put(std::string body) {
+  void put(std::string body, const std::string& version) {
     ApiRequest request;
     request.method = "PUT";
     request.path = path(op_.subresource);
     request.content_type = "application/json";
     request.body = std::move(body);
     add_write_query(request);
-    send(std::move(request), [this](Result<ApiResponse> result) {
-      if (result) return finish_written("patched", *result);
+    send(std::move(request), [this, version](Result<ApiResponse> result) {
+      if (result) return finish_written("patched", *result, version);
       if (result.error().code == Errc::kConflict) return after_conflict("patch", result.error(), [this] { read(); });
       finish_failed("patch", result.error());
     });

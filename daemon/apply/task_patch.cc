@@ -18,12 +18,54 @@ class PatchTask final : public Task {
  private:
   void begin() override {
     body_ = make_body();
-    if (!subresource().empty()) return send_patch();
+    warn_of_status();
+    // Whether a patch made the version that its answer shows can only be told from the version that it was made on.
+    if (dry_run() || !request_.version_of) return send_patch();
+    if (locked()) {
+      base_ = locked_version();
+      return send_patch();
+    }
+    const auto known = request_.version_of(op_, type_);
+    if (!known) return send_patch();
+    known->empty() ? look_for_base() : send_on(*known);
+  }
+
+  void warn_of_status() const {
+    if (!subresource().empty()) return;
     const bool merges = op_.verb == Verb::kMergePatch || op_.verb == Verb::kStrategicMergePatch;
     if (merges && type_.has_subresource("status") && json_raw_at(op_.patch, {"status"}))  // W12
       log::warn("the server ignores `status` in this patch; use the operation Status",
                 {{"hook", request_.hook}, {"call", request_.call_id}, {"operation", op_.describe()}});
+  }
+
+  // With the version as a precondition: what the answer shows beyond it was made by this patch.
+  void send_on(const std::string& version) {
+    base_ = version;
+    bound_ = !version.empty();
+    body_ = make_body();
     send_patch();
+  }
+  void look_for_base() {
+    if (++looks_ > kLooks) return send_unbound();
+    get(path(), true, true, [this](Result<ApiResponse> result) {
+      if (!result) return send_unbound();
+      const auto version = json_string_at(result->body, {"metadata", "resourceVersion"});
+      version && !version->empty() ? send_on(*version) : send_unbound();
+    });
+  }
+  // As the hook asked for it; whose version comes of it stays unknown.
+  void send_unbound() {
+    base_.reset();
+    bound_ = false;
+    body_ = make_body();
+    send_patch();
+  }
+  // Was it our own precondition that the server could not meet?
+  bool missed_base(const Error& error) const {
+    if (!bound_) return false;
+    if (op_.verb == Verb::kJsonPatch && error.http_status == 422) return true;
+    return (error.code == Errc::kConflict && !is_field_conflict(error)) ||
+           (error.code == Errc::kNotFound && is_upsert(op_.verb));
   }
 
   std::string_view content_type() const {
@@ -75,7 +117,8 @@ class PatchTask final : public Task {
   Changes preconditions() const {
     Changes changes;
     if (!op_.uid.empty()) changes.emplace_back("uid", json_string(op_.uid));
-    if (!op_.resource_version.empty()) changes.emplace_back("resourceVersion", json_string(op_.resource_version));
+    const std::string& version = bound_ ? *base_ : op_.resource_version;
+    if (!version.empty()) changes.emplace_back("resourceVersion", json_string(version));
     return changes;
   }
 
@@ -86,6 +129,7 @@ class PatchTask final : public Task {
         Changes strip{{"managedFields", std::nullopt}};
         if (json_raw_at(op_.object, {"metadata", "creationTimestamp"}) == "null")
           strip.emplace_back("creationTimestamp", std::nullopt);
+        if (bound_) strip.emplace_back("resourceVersion", json_string(*base_));
         return with_metadata(op_.object, strip);
       }
       case Verb::kJsonPatch:
@@ -93,7 +137,9 @@ class PatchTask final : public Task {
       case Verb::kStatus:
         return with_metadata(fmt::format(R"({{"status":{}}})", op_.patch), preconditions());
       case Verb::kScale:
-        return fmt::format(R"({{"spec":{{"replicas":{}}}}})", op_.replicas);
+        return bound_ ? fmt::format(R"({{"metadata":{{"resourceVersion":{}}},"spec":{{"replicas":{}}}}})",
+                                    json_string(*base_), op_.replicas)
+                      : fmt::format(R"({{"spec":{{"replicas":{}}}}})", op_.replicas);
       case Verb::kLabel:
         return with_metadata("{}", with(preconditions(), "labels"));
       case Verb::kAnnotate:
@@ -140,6 +186,12 @@ class PatchTask final : public Task {
     return whole && json_raw_at(text, {"metadata", "resourceVersion"}).value_or("null") != "null";
   }
 
+  std::string locked_version() const {
+    if (!op_.resource_version.empty()) return op_.resource_version;
+    const std::string& text = op_.verb == Verb::kApply ? op_.object : op_.patch;
+    return json_string_at(text, {"metadata", "resourceVersion"}).value_or("");
+  }
+
   void send_patch() {
     ApiRequest request;
     request.method = "PATCH";
@@ -151,8 +203,8 @@ class PatchTask final : public Task {
     send(std::move(request), [this](Result<ApiResponse> result) {
       if (!result) return failed(result.error());
       std::string text(past(result->status));
-      if (op_.verb == Verb::kScale) return finish_written(fmt::format("{} to {}:", text, op_.replicas), *result);
-      finish_written(text, *result);
+      if (op_.verb == Verb::kScale) return finish_written(fmt::format("{} to {}:", text, op_.replicas), *result, base_);
+      finish_written(text, *result, result->status == 201 ? std::string() : base_);
     });
   }
 
@@ -170,6 +222,7 @@ class PatchTask final : public Task {
       return finish(
           Outcome::Kind::kNotNeeded,
           fmt::format("{}: another object has this name now, not changed (uid {} is gone)", op_.display(), op_.uid));
+    if (missed_base(error)) return look_for_base();
     if (is_field_conflict(error))
       return refused(
           error, fmt::format("{}: apply refused: other managers own fields that it sets; `force: true` takes them: {}",
@@ -183,7 +236,12 @@ class PatchTask final : public Task {
     finish_failed(doing(), error);
   }
 
+  static constexpr int kLooks = 3;  // at the object for its version; then the patch goes without it
+
   std::string body_;
+  std::optional<std::string> base_;  // the version that it is made on, where that matters and is known
+  bool bound_ = false;               // base_ is a precondition that the hook did not ask for
+  int looks_ = 0;
 };
 
 }  // namespace

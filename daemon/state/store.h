@@ -2,11 +2,15 @@
 // ConfigMapStore in a ConfigMap. Thread: loop only; no call takes longer than a millisecond or so.
 //
 //   table        key                             value (JSON)                      kept by
-//   state        hook, or hook "\n" object key   what an answer left               hook/call_state
+//   state        hook                            what an answer left               hook/call_state
+//                hook "\n" object key            {"uid","value"}                   the same, `per: object`
 //   parked       hook "\n" id                    the item that was given up        app/parking
-//   known        hook "\n" binding "\n" object   {"uid"}                           trigger/watch_trigger (deletes while down)
-//   ticked       hook "\n" binding               when the schedule last ran        trigger/schedule_trigger (missed)
+//   known        hook "\n" binding "\n"          1                                 trigger/known_objects (deletes while
+//                selection "\n" object "\n" uid                                    down)
+//   ticked       hook "\n" binding               {"at","schedule"}                 trigger/schedule_trigger (missed)
+//   guard        hook                            what it wrote in the last while    hook/guard
 //   paused       hook                            {"why","at"}                      app/hook_unit
+//   guard        hook                            {"deletes":[[ms,count],…],…}      hook/guard
 #pragma once
 
 #include <functional>
@@ -14,6 +18,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "base/result.h"
 
@@ -29,10 +35,14 @@ class Store {
   // In the order of keys; `visit` must not change the table.
   virtual void each(std::string_view table, std::string_view key_prefix,
                     const std::function<void(std::string_view key, std::string_view value)>& visit) const = 0;
+  // At most `limit` rows behind the key `after` ("" = from the first), for work in slices.
+  using Rows = std::vector<std::pair<std::string, std::string>>;  // key, value
+  virtual Rows page(std::string_view table, std::string_view key_prefix, std::string_view after, size_t limit) const;
   virtual void flush() = 0;
-  virtual bool durable() const = 0;                    // does anything outlive this process?
+  virtual bool settled() const { return true; }          // nothing waits to be written that could be now
+  virtual bool durable() const = 0;                      // does anything outlive this process?
   virtual bool keeps(std::string_view table) const = 0;  // not every store takes every table (size)
-  virtual std::optional<Error> trouble() const = 0;    // why nothing can be written now
+  virtual std::optional<Error> trouble() const = 0;      // why nothing can be written now
 };
 
 }  // namespace hookd::state

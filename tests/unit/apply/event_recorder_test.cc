@@ -152,10 +152,28 @@ TEST_F(EventTest, QueueHasABound) {  // E5
   for (int i = 0; i < 1100; ++i) {
     EventNote other = note();
     other.name = fmt::format("p{}", i);
+    other.hook = fmt::format("h{}", i % 10);  // no hook above its own bound
     recorder.record(other);
   }
   EXPECT_EQ(recorder.waiting(), 1000u);
   EXPECT_EQ(recorder.dropped(), 100u);
+}
+
+TEST_F(EventTest, AHookInALoopOverManyObjectsIsBounded) {
+  const auto about = [this](int i) {
+    EventNote other = note();
+    other.name = fmt::format("p{}", i);
+    recorder.record(other);
+  };
+  for (int i = 0; i < 400; ++i) about(i);
+  EXPECT_EQ(recorder.dropped(), 100u);
+  EventNote other = note();
+  other.hook = "other";
+  recorder.record(other);
+  EXPECT_EQ(recorder.dropped(), 100u) << "another hook has its own";
+  go(std::chrono::seconds(10));
+  for (int i = 0; i < 20; ++i) about(1000 + i);
+  EXPECT_EQ(recorder.dropped(), 110u) << "one a second comes back";
 }
 
 TEST_F(EventTest, LongTextsAreCutBetweenCharacters) {  // E1
