@@ -17,8 +17,8 @@ std::string_view trim(std::string_view text) {
   return text.substr(first, text.find_last_not_of(" \t\r\n") - first + 1);
 }
 
-constexpr std::array<std::string_view, 7> kYamlBeginnings{
-    "apiVersion:", "kind:", "operation:", "operations:", "status:", "requeueAfter:", "metadata:"};
+constexpr std::array<std::string_view, 8> kYamlBeginnings{
+    "apiVersion:", "kind:", "operation:", "operations:", "status:", "requeueAfter:", "metadata:", "state:"};
 
 constexpr int64_t kMaxLinesBefore = 100'000;
 // What Windows tools put before UTF-8; without taking it away the first document would pass for text.
@@ -186,6 +186,8 @@ class Parser {
                         item.substr(0, 80));
           HOOKD_CHECK(take(item, line, true));
         }
+      } else if (key == "state") {
+        answer_.state = std::string(value);
       } else if (value == "null" && (key == "status" || key == "requeueAfter" || key == "message")) {
         continue;  // what jq makes of a field that is not there
       } else if (key == "status") {
@@ -204,7 +206,8 @@ class Parser {
         return fail(
             Errc::kInvalid,
             "line {}: this document is neither a manifest (apiVersion, kind, metadata), nor an operation (operation: "
-            "Delete, …), nor a result: unknown key \"{}\"; a result has operations, status, requeueAfter, message",
+            "Delete, …), nor a result: unknown key \"{}\"; a result has operations, status, state, requeueAfter, "
+            "message",
             line, key);
       }
     }

@@ -21,6 +21,7 @@ namespace hookd::hook {
 struct Answer {
   std::vector<apply::Operation> operations;  // in the order of the documents
   std::optional<std::string> status;         // JSON text: the new status of the object that the call is about
+  std::optional<std::string> state;          // JSON text: what the next call gets; "null" = nothing any more
   std::optional<Duration> requeue_after;
   std::vector<std::string> messages;
   std::vector<std::string> text;  // lines outside documents

@@ -42,9 +42,9 @@ std::string_view reason_of(const std::vector<Event>& events) {
 }
 
 const std::vector<std::string>* includes_of(const Hook& hook, const Event& event) {
-  if (const auto* watch = hook.find_watch(event.binding);
-      watch && event.type != Event::Type::kSchedule && event.type != Event::Type::kStartup &&
-      event.type != Event::Type::kSource)
+  if (const auto* watch = hook.find_watch(event.binding); watch && event.type != Event::Type::kSchedule &&
+                                                          event.type != Event::Type::kStartup &&
+                                                          event.type != Event::Type::kSource)
     return &watch->include;
   if (event.type == Event::Type::kStartup) return hook.startup ? &hook.startup->include : nullptr;
   for (const auto& source : hook.sources)
@@ -58,14 +58,22 @@ const std::vector<std::string>* includes_of(const Hook& hook, const Event& event
 
 std::shared_ptr<const Call> make_call(const Hook& hook, const Queue::Item& item, const Runner::Gather& gather,
                                       std::string id, WallTime now) {
+  return make_call(hook, Queue::Batch{item}, gather, std::move(id), now);
+}
+
+std::shared_ptr<const Call> make_call(const Hook& hook, const Queue::Batch& batch, const Runner::Gather& gather,
+                                      std::string id, WallTime now, std::shared_ptr<const std::string> state) {
   auto call = std::make_shared<Call>();
+  call->state = std::move(state);
   call->hook = hook.name;
   call->id = std::move(id);
-  call->attempt = item.attempt;
-  call->reason = reason_of(item.events);
+  for (const Queue::Item& item : batch) {
+    call->attempt = std::max(call->attempt, item.attempt);
+    call->events.insert(call->events.end(), item.events.begin(), item.events.end());
+  }
+  call->reason = reason_of(call->events);
   call->time = now;
-  call->events = item.events;
-  for (const Event& event : item.events) {
+  for (const Event& event : call->events) {
     if (event.type == Event::Type::kSync && !call->objects.contains(event.binding)) {
       call->objects.emplace(event.binding, gather(event.binding));
       call->only_sync.insert(event.binding);
@@ -82,7 +90,8 @@ std::shared_ptr<const Call> make_call(const Hook& hook, const Queue::Item& item,
 
 Result<std::vector<apply::Operation>> operations_of(Answer answer, const Call& call) {
   std::vector<apply::Operation> operations = std::move(answer.operations);
-  if (!answer.status) return operations;
+  const auto unnamed = [](const apply::Operation& op) { return op.verb == apply::Verb::kCondition && op.kind.empty(); };
+  if (!answer.status && std::ranges::none_of(operations, unnamed)) return operations;
   const Event* about = nullptr;
   for (const Event& event : call.events) {
     if (!event.object) continue;
@@ -92,19 +101,29 @@ Result<std::vector<apply::Operation>> operations_of(Answer answer, const Call& c
       about = &event;
     if (!about) break;
   }
+  if (!about && !answer.status)
+    return fail(Errc::kInvalid,
+                "operation Condition without saying of what: this call is not about exactly one object; give it "
+                "`apiVersion`, `kind`, `namespace` and `name`");
   if (!about)
     return fail(Errc::kInvalid,
                 "\"status\" without saying of what: this call is not about exactly one object; use "
                 "{{\"operation\":\"Status\",…,\"status\":{{…}}}}");
+  const auto name = [about](apply::Operation& op) {
+    if (about->resource) {
+      op.api_version = about->resource->api_version();
+      op.kind = about->resource->kind;
+    }
+    op.ns = about->object->ns;
+    op.name = about->object->name;
+    op.uid = about->object->uid;  // never that of a namesake made since
+  };
+  for (apply::Operation& op : operations)
+    if (unnamed(op)) name(op);
+  if (!answer.status) return operations;
   apply::Operation operation;
   operation.verb = apply::Verb::kStatus;
-  if (about->resource) {
-    operation.api_version = about->resource->api_version();
-    operation.kind = about->resource->kind;
-  }
-  operation.ns = about->object->ns;
-  operation.name = about->object->name;
-  operation.uid = about->object->uid;  // never that of a namesake made since
+  name(operation);
   operation.patch = *answer.status;
   operations.push_back(std::move(operation));
   return operations;

@@ -43,4 +43,30 @@ class CallObserver {
   virtual void call_ended(const CallResult& result) = 0;
 };
 
+// Several of them as one. Those added must outlive it, or its last call.
+class CallObservers final : public CallObserver {
+ public:
+  void add(CallObserver& observer) { all_.push_back(&observer); }
+
+  void call_started(const Call& call) override {
+    for (auto* one : all_) one->call_started(call);
+  }
+  void call_said(const Call& call, std::string_view line) override {
+    for (auto* one : all_) one->call_said(call, line);
+  }
+  void call_answered(const Call& call, const process::ChildExit* exit, const std::vector<apply::Operation>& operations,
+                     const std::vector<std::string>& messages) override {
+    for (auto* one : all_) one->call_answered(call, exit, operations, messages);
+  }
+  void operation_done(const Call& call, const apply::Operation& operation, const apply::Outcome& outcome) override {
+    for (auto* one : all_) one->operation_done(call, operation, outcome);
+  }
+  void call_ended(const CallResult& result) override {
+    for (auto* one : all_) one->call_ended(result);
+  }
+
+ private:
+  std::vector<CallObserver*> all_;
+};
+
 }  // namespace hookd::hook

@@ -51,6 +51,7 @@ void CallWriter::step() {
       out_.key("attempt").number(int64_t{call_->attempt});
       out_.key("reason").string(call_->reason);
       out_.key("time").string(format_rfc3339(call_->time, 3));
+      if (call_->state) out_.key("state").raw(*call_->state);
       out_.key("events").begin_array();
       at_ = At::kEvents;
       return;

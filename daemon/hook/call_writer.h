@@ -15,12 +15,14 @@
 
 namespace hookd::hook {
 
-struct Call {
+// Whoever keeps one for long (the run history) takes it by shared_from_this(): its objects are not copied.
+struct Call : std::enable_shared_from_this<Call> {
   std::string hook;
   std::string id;
   int attempt = 1;
   std::string reason;  // watch, schedule, startup, requeue
   WallTime time{};
+  std::shared_ptr<const std::string> state;  // JSON text; null = there is none
   std::vector<Event> events;
   std::map<std::string, Snapshot> objects;  // by binding; of one moment
   std::set<std::string>

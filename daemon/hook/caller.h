@@ -5,6 +5,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -21,6 +22,8 @@
 
 namespace hookd::hook {
 
+class Breakers;  // hook/breaker.h
+
 struct Reply {
   enum class Kind {
     kAnswered,
@@ -34,14 +37,17 @@ struct Reply {
   std::string result = "failed";           // label of hookd_calls_total when not answered: "failed", "timeout", …
   std::string why;                         // when not answered: one line for people
   Duration at_least{0};                    // least delay before the next try
+  bool counted = true;                     // false: not an attempt, the hook was never asked
   std::optional<process::ChildExit> exit;  // of a process started for this call
 };
 
 struct CallRequest {
   std::shared_ptr<const Call> call;
-  std::string binding;                              // of the first event
+  std::string binding;  // of the first event
+  // Sent as it is instead of what `call` makes (hookd call); URL and worker only.
+  std::shared_ptr<const std::string> document{};
   std::function<void(std::string_view line)> said;  // a line for the log (standard error)
-  std::function<void(Reply)> replied;               // once, never from inside start(); the OpenCall may be destroyed in it
+  std::function<void(Reply)> replied;  // once, never from inside start(); the OpenCall may be destroyed in it
 };
 
 // A call under way; destroying it ends it, and nothing comes any more.
@@ -60,6 +66,15 @@ class Caller {
   virtual void close() {}
   virtual size_t lingering() const { return 0; }
   virtual void terminate() {}  // SIGTERM to what lingers
+  // Processes that stay, by state (starting, ready, leaving, waiting), for metrics and status; empty = there are none.
+  virtual std::map<std::string, size_t> processes() const { return {}; }
+  // What such processes have to do now: calls they hold, starts and ends of theirs. While there is any, a virtual clock
+  // stands still.
+  virtual size_t at_work() const { return 0; }
+  // May calls be started now? While not, the hook's queue starts none: they hold no slot and count no attempt. `look`
+  // is called in turns of the loop when it may be so again; once set, as long as this lives.
+  virtual bool ready() const { return true; }
+  virtual void on_ready(std::function<void()> look) { static_cast<void>(look); }
   // What lastingly keeps calls from being made, for status and readyz: "worker: exit code 1, next start in 20s".
   virtual std::optional<std::string> trouble() const { return std::nullopt; }
 };
@@ -71,9 +86,10 @@ struct CallerServices {
   net::HttpTransport* transport;  // null: no URL can be called
   metrics::Registry& metrics;
   size_t answer_limit_bytes = 32u << 20;
-  std::string runtime_dir;
-  std::string kubeconfig;
-  std::vector<std::string> environment;  // the daemon's own
+  std::string runtime_dir{};
+  std::string kubeconfig{};
+  std::vector<std::string> environment{};  // the daemon's own
+  Breakers* breakers = nullptr;            // of the endpoints that hooks call; null: each caller has its own
 };
 
 // By hook->run.mode.

@@ -12,9 +12,10 @@ uint64_t fingerprint(const apply::Operation& op) {
     const std::string part = fmt::format("{}", value);
     text += fmt::format("{}:{};", part.size(), part);
   };
-  for (const std::string* one : {&op.api_version, &op.kind, &op.ns, &op.name, &op.generate_name, &op.uid,
-                                 &op.resource_version, &op.object, &op.patch, &op.jq_filter, &op.propagation_policy,
-                                 &op.subresource, &op.field_manager, &op.reason, &op.message, &op.event_type})
+  for (const std::string* one :
+       {&op.api_version, &op.kind, &op.ns, &op.name, &op.generate_name, &op.uid, &op.resource_version, &op.object,
+        &op.patch, &op.jq_filter, &op.propagation_policy, &op.subresource, &op.field_manager, &op.reason, &op.message,
+        &op.event_type, &op.condition_type, &op.condition_status})
     add(*one);
   add(apply::to_string(op.verb));
   add(op.grace_period_seconds.value_or(-1));
@@ -50,6 +51,7 @@ bool restates(apply::Verb verb) {
     case apply::Verb::kStatus:
     case apply::Verb::kLabel:
     case apply::Verb::kAnnotate:
+    case apply::Verb::kCondition:
       return true;
     default:
       return false;
@@ -58,11 +60,24 @@ bool restates(apply::Verb verb) {
 
 }  // namespace
 
+void DoneOperations::note_sent(const apply::Operation& op) { sent_.insert(fingerprint(op)); }
+
+bool DoneOperations::was_sent(const apply::Operation& op) const { return sent_.contains(fingerprint(op)); }
+
 void DoneOperations::note(const apply::Operation& op, const apply::Outcome& outcome) {
   Done& done = done_[fingerprint(op)];
   // One that was sent again because the object changed is still done once.
   if (done.times == 0 || !restates(op.verb)) ++done.times;
   done.resource_version = outcome.resource_version;
+}
+
+void DoneOperations::join(const DoneOperations& other) {
+  for (const auto& [hash, theirs] : other.done_) {
+    Done& done = done_[hash];
+    done.times = std::max(done.times, theirs.times);
+    if (!theirs.resource_version.empty()) done.resource_version = theirs.resource_version;
+  }
+  sent_.insert(other.sent_.begin(), other.sent_.end());
 }
 
 void DoneOperations::leave_out(std::vector<apply::Operation>& operations, const Seen& seen) const {

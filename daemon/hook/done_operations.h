@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,13 @@ class DoneOperations {
   // since.
   void leave_out(std::vector<apply::Operation>& operations, const Seen& seen) const;
 
+  // What `other` knows is known here too; the same operation counts once.
+  void join(const DoneOperations& other);
+
+  // Sent, and its answer lost: the guard counts it once.
+  void note_sent(const apply::Operation& op);
+  bool was_sent(const apply::Operation& op) const;
+
   bool empty() const { return done_.empty(); }
 
  private:
@@ -36,6 +44,7 @@ class DoneOperations {
     std::string resource_version;  // of the object after it, "" = not known
   };
   std::map<uint64_t, Done> done_;  // by a hash of all that the operation says
+  std::set<uint64_t> sent_;
 };
 
 }  // namespace hookd::hook

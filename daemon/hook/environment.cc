@@ -20,11 +20,11 @@ bool always_needed(std::string_view name) {
   return std::ranges::find(kNames, name) != std::end(kNames);
 }
 
-}  // namespace
+using Variables = std::map<std::string, std::string>;
 
-std::vector<std::string> hook_environment(const Hook& hook, const CallNames& names,
-                                          const std::vector<std::string>& daemon) {
-  std::map<std::string, std::string> variables;
+// What every process of the hook gets.
+Variables base_variables(const Hook& hook, const std::string& kubeconfig, const std::vector<std::string>& daemon) {
+  Variables variables;
   for (const std::string& entry : daemon) {
     const size_t equals = entry.find('=');
     if (equals == std::string::npos || equals == 0) continue;
@@ -36,15 +36,34 @@ std::vector<std::string> hook_environment(const Hook& hook, const CallNames& nam
   }
   variables.try_emplace("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
   for (const auto& [name, value] : hook.run.env) variables[name] = value;
-  if (!names.kubeconfig.empty()) variables["KUBECONFIG"] = names.kubeconfig;
+  if (!kubeconfig.empty()) variables["KUBECONFIG"] = kubeconfig;
   variables["HOOKD_HOOK"] = hook.name;
+  return variables;
+}
+
+std::vector<std::string> entries_of(const Variables& variables) {
+  std::vector<std::string> entries;
+  for (const auto& [name, value] : variables) entries.push_back(name + "=" + value);
+  return entries;
+}
+
+}  // namespace
+
+std::vector<std::string> hook_environment(const Hook& hook, const CallNames& names,
+                                          const std::vector<std::string>& daemon) {
+  Variables variables = base_variables(hook, names.kubeconfig, daemon);
   variables["HOOKD_BINDING"] = names.binding;
   variables["HOOKD_CALL_ID"] = names.call_id;
   variables["HOOKD_ATTEMPT"] = std::to_string(names.attempt);
   variables["HOOKD_ANSWER"] = names.answer_file;
-  std::vector<std::string> entries;
-  for (const auto& [name, value] : variables) entries.push_back(name + "=" + value);
-  return entries;
+  return entries_of(variables);
+}
+
+std::vector<std::string> worker_environment(const Hook& hook, const std::string& kubeconfig,
+                                            const std::vector<std::string>& daemon) {
+  Variables variables = base_variables(hook, kubeconfig, daemon);
+  variables["HOOKD_MODE"] = "worker";
+  return entries_of(variables);
 }
 
 std::vector<std::string> own_environment() {

@@ -22,6 +22,10 @@ struct CallNames {
 std::vector<std::string> hook_environment(const Hook& hook, const CallNames& names,
                                           const std::vector<std::string>& daemon);
 
+// The same for a process that stays: no names of a call, HOOKD_MODE=worker instead.
+std::vector<std::string> worker_environment(const Hook& hook, const std::string& kubeconfig,
+                                            const std::vector<std::string>& daemon);
+
 std::vector<std::string> own_environment();  // of this process
 
 }  // namespace hookd::hook

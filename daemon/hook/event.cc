@@ -3,6 +3,12 @@
 namespace hookd::hook {
 namespace {
 
+// `waiting` is about to be replaced by, or to become, a newer state of its object.
+void note_passed(std::vector<std::string>& passed, const Event& waiting) {
+  passed = waiting.passed;
+  if (passed.size() < Event::kMaxPassed) passed.push_back(waiting.object->resource_version);
+}
+
 // What `waiting` and then `next` of the same object mean together; false: they stay two.
 bool combine(Event& waiting, Event& next) {
   using Type = Event::Type;
@@ -13,10 +19,13 @@ bool combine(Event& waiting, Event& next) {
     return true;
   }
   if (waiting.type == Type::kDeleted && next.type != Type::kDeleted) return false;  // it left and came back
+  note_passed(waiting.passed, waiting);
   if (waiting.type == Type::kDeleted) {
     waiting.object = std::move(next.object);
     return true;
   }
+  waiting.overtaken = false;
+  waiting.coalesce = waiting.coalesce && next.coalesce;
   waiting.object = std::move(next.object);
   waiting.value = std::move(next.value);
   if (next.type == Type::kDeleted) {
@@ -69,13 +78,17 @@ void merge(std::vector<Event>& waiting, Event next) {
   for (auto it = waiting.rbegin(); it != waiting.rend(); ++it) {
     if (it->binding != next.binding) continue;
     if (next.type == Event::Type::kSource) break;  // each says something of its own
-    if (!next.object) {  // a second tick, sync or start-up says nothing new
+    if (!next.object) {                            // a second tick, sync or start-up says nothing new
       if (it->type == next.type) return;
       continue;
     }
-    if (!it->object || !next.coalesce) break;
-    if (it->object->uid == next.object->uid && next.again) return;  // what waits is newer
-    if (it->object->uid == next.object->uid && combine(*it, next))
+    const bool same = it->object && it->object->uid == next.object->uid;
+    if (same && (next.again || next.overtaken)) return;  // what waits is newer
+    // An event that is brought up to date when the call is made is about what came by then: else it would show what the
+    // events behind it tell, and then those would go back.
+    const bool of_now = it->again || it->overtaken;
+    if (!it->object || (!next.coalesce && !of_now)) break;
+    if (same && combine(*it, next))
       return fold_deletions(waiting, static_cast<size_t>(it.base() - waiting.begin()) - 1);
     break;  // only the last event of the binding may take it in: order
   }

@@ -30,15 +30,19 @@ struct Event {
   std::shared_ptr<const kube::ResourceType> resource;  // of the object; null without one
   cache::ObjectPtr object;                             // null for kSync, kSchedule, kStartup, kSource
   cache::ObjectPtr old;                                // kModified
-  std::shared_ptr<const std::string> value;            // JSON text
+  std::vector<std::string> passed;  // resource versions of its object that were merged into it, at most kMaxPassed
+  std::shared_ptr<const std::string> value;  // JSON text
   std::shared_ptr<const std::string> old_value;
-  std::shared_ptr<const std::string> data;             // kSource: JSON text of what came in
-  std::shared_ptr<const std::string> old_data;         // kSource of a file: what stood there before
-  std::shared_ptr<void> ticket;  // kSource: gone when no copy waits or runs any more, which lets the source go on
+  std::shared_ptr<const std::string> data;      // kSource: JSON text of what came in
+  std::shared_ptr<const std::string> old_data;  // kSource of a file: what stood there before
+  std::shared_ptr<void> ticket;      // kSource: gone when no copy waits or runs any more, which lets the source go on
   bool final_state_unknown = false;  // kDeleted: the last state was not seen
   bool coalesce = true;
-  bool again = false;  // the hook asked to be called again: the object is brought up to date when the call is made
-  SteadyTime seen{};   // when it came in
+  bool again = false;      // the hook asked to be called again: the object is brought up to date when the call is made
+  bool overtaken = false;  // it was parked, and what came later may be handled: brought up to date in the same way
+  SteadyTime seen{};       // when it came in
+
+  static constexpr size_t kMaxPassed = 17;  // so many: there may have been more
 };
 
 std::string_view to_string(Event::Type type);  // as hooks see it: "Added"

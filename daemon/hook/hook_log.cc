@@ -39,7 +39,9 @@ void log_hook_line(const LogContext& context, std::string_view line) {
   if (line.empty()) return;
   log::Level level = log::Level::kInfo;
   std::string message(line);
-  std::vector<log::Field> fields{{"hook", context.hook}, {"binding", context.binding}, {"call", context.call_id}};
+  std::vector<log::Field> fields{{"hook", context.hook}};
+  if (!context.binding.empty()) fields.emplace_back("binding", context.binding);
+  if (!context.call_id.empty()) fields.emplace_back("call", context.call_id);
   std::vector<apply::Member> members;
   if (line.front() == '{' && is_utf8(line))
     if (auto read = apply::json_members(line)) members = *std::move(read);

@@ -8,7 +8,7 @@ namespace hookd::hook {
 
 struct LogContext {
   std::string hook;
-  std::string binding;
+  std::string binding;  // "" = of several calls, or of none: not in the log then
   std::string call_id;
 };
 

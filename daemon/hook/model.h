@@ -19,12 +19,12 @@ namespace hookd::hook {
 
 // `run.mode: worker`: processes that stay (hook/worker_pool.h).
 struct Worker {
-  int processes = 1;                          // `workers`
-  int calls_at_once = 8;                      // open in one process
-  bool says_ready = false;                    // `ready: line`: no call before it wrote {"ready":true}
+  int processes = 1;        // `workers`
+  int calls_at_once = 8;    // open in one process
+  bool says_ready = false;  // `ready: line`: no call before it wrote {"ready":true}
   Duration ready_timeout = std::chrono::seconds(30);
-  int64_t max_calls = 0;                      // replaced by a fresh process after so many, 0 = never
-  uint64_t max_memory_bytes = 0;              // replaced when its resident memory is above, 0 = never
+  int64_t max_calls = 0;          // replaced by a fresh process after so many, 0 = never
+  uint64_t max_memory_bytes = 0;  // replaced when its resident memory is above, 0 = never
 };
 
 // `run.url`: calls are POSTed (hook/url_caller.h). Files are read anew when they change.
@@ -34,8 +34,9 @@ struct UrlTarget {
   std::string ca_file, certificate_file, key_file;  // PEM; "" = the system's roots, no client certificate
   std::string server_name;                          // "" = the URL's host
   bool insecure = false;
-  std::string bearer_file;  // its trimmed content goes into Authorization: Bearer
-  std::string hmac_file;    // the key of X-Hub-Signature-256 (as GitHub signs)
+  std::string bearer_file;                              // its trimmed content goes into Authorization: Bearer
+  std::string hmac_file;                                // the key of X-Hub-Signature-256 (as GitHub signs)
+  Duration connect_timeout = std::chrono::seconds(10);  // within run.timeout
 };
 
 struct Run {
@@ -124,17 +125,24 @@ struct ScheduleBinding {
 // Events from outside Kubernetes (trigger/source_trigger.h). Exactly one of command, file and http is set.
 struct SourceBinding {
   std::string name;
-  std::vector<std::string> command;  // each line of its stdout is an event
-  std::string file;                  // a file or folder, absolute
+  std::vector<std::string> command;                  // each line of its stdout is an event; command[0] as in Run
+  uint64_t max_line_bytes = 1u << 20;                // command: a longer line is skipped
+  std::string file;                                  // a file or folder, absolute
   Duration settle = std::chrono::milliseconds(500);  // file: quiet this long before the event
+  uint64_t max_file_bytes = 1u << 20;                // file: of a larger one only size and hash are told
+  bool existing = true;                              // file: an event at the start with what is there
   std::string http;                                  // path under the daemon's address, with its slash
   enum class Check { kHmac, kBearer, kNone } check = Check::kHmac;  // http
   struct SecretFrom {
-    std::string file;            // or
-    std::string ns, name, key;   // of a Kubernetes Secret
+    std::string file;           // absolute, or
+    std::string ns, name, key;  // of a Kubernetes Secret
     bool set() const { return !file.empty() || !name.empty(); }
   } secret_from;
-  Duration replay_window = std::chrono::minutes(5);  // http: a delivery seen within it is refused
+  std::string header;            // http, lower case: carries signature or token; "" = the usual one
+  std::string timestamp_header;  // http, lower case: the signature is over its value, "." and the body; "" = the body
+  uint64_t max_body_bytes = 1u << 20;                // http
+  Duration replay_window = std::chrono::minutes(5);  // http: a delivery seen within it is refused; 0 = none is
+  std::shared_ptr<const filter::Filter> when;        // of the data; null = always
   std::shared_ptr<const filter::Filter> key;         // events of different keys may run at once; null = one key
   int buffer = 1024;                                 // events waiting before the source is slowed
   std::vector<std::string> include;

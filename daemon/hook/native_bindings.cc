@@ -24,6 +24,8 @@ bool made_of(std::string_view text, std::initializer_list<std::string_view> sets
   });
 }
 
+}  // namespace
+
 void read_binding_name(Reader& r, std::string& name) {
   if (!r.string("name", name)) return;
   if (name.size() > 100 || !made_of(name, {kLetters, kDigits, "-_."}))
@@ -32,6 +34,8 @@ void read_binding_name(Reader& r, std::string& name) {
   else if (name == "startup")
     r.problem("name", "\"startup\" is the name of the startup binding; choose another");
 }
+
+namespace {
 
 // "v1", "apps/v1"; with `stars` also "apps/*" and "*".
 void read_api_version(Reader& r, std::string& out, bool stars) {
@@ -131,6 +135,8 @@ void read_label_selector(Reader& r, std::optional<cache::LabelSelector>& out) {
     r.problem("labelSelector", selector.error().what);
 }
 
+}  // namespace
+
 void read_filter(Reader& r, std::string_view key, std::shared_ptr<const filter::Filter>& out) {
   std::string text;
   if (!r.string(key, text)) return;
@@ -140,6 +146,8 @@ void read_filter(Reader& r, std::string_view key, std::shared_ptr<const filter::
   else
     r.problem(key, compiled.error().what);
 }
+
+namespace {
 
 void read_events(Reader& r, WatchBinding& out) {
   std::vector<std::string> events;
@@ -194,9 +202,7 @@ WatchBinding read_watch(Reader& r) {
   r.one_of("keep", out.keep, {{"object", Keep::kObject}, {"value", Keep::kValue}, {"none", Keep::kNone}});
   if (out.keep == Keep::kValue && !r.has("value"))
     r.problem("keep", "keeps the result of `value`, but there is no `value` here; add one or write object or none");
-  bool deliver = true;
-  if (r.one_of("ownWrites", deliver, {{"deliver", true}, {"ignore", false}}) && !deliver)
-    r.problem("ownWrites", "ignore is not supported by this version of hookd; write deliver or leave the key out");
+  r.one_of("ownWrites", out.ignore_own_writes, {{"deliver", false}, {"ignore", true}});
   r.one_of("coalesce", out.coalesce, {{"latest", true}, {"none", false}});
   r.string_list("include", out.include);
   r.finish();
@@ -306,10 +312,12 @@ void check_bindings(BindingReaders& readers, const Hook& hook) {
     watches.insert(hook.watches[i].name);
   }
   for (size_t i = 0; i < hook.schedules.size(); ++i) name_once(readers.schedule[i], hook.schedules[i].name);
+  for (size_t i = 0; i < hook.sources.size(); ++i) name_once(readers.source[i], hook.sources[i].name);
 
   for (size_t i = 0; i < hook.watches.size(); ++i) check_include(readers.watch[i], hook.watches[i].include, watches);
   for (size_t i = 0; i < hook.schedules.size(); ++i)
     check_include(readers.schedule[i], hook.schedules[i].include, watches);
+  for (size_t i = 0; i < hook.sources.size(); ++i) check_include(readers.source[i], hook.sources[i].include, watches);
   if (readers.startup && hook.startup) check_include(*readers.startup, hook.startup->include, watches);
 }
 

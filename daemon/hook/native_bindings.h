@@ -14,14 +14,21 @@ namespace hookd::hook {
 // The maps of a spec that declare bindings, each reported once if it is none.
 struct BindingReaders {
   explicit BindingReaders(config::Reader& spec)
-      : watch(spec.maps("watch")), schedule(spec.maps("schedule")), startup(spec.map("startup")) {}
+      : watch(spec.maps("watch")),
+        schedule(spec.maps("schedule")),
+        source(spec.maps("source")),
+        startup(spec.map("startup")) {}
   std::vector<config::Reader> watch;
   std::vector<config::Reader> schedule;
+  std::vector<config::Reader> source;  // read by native_source.h
   std::optional<config::Reader> startup;
 };
 
 void read_bindings(BindingReaders& readers, const CronCheck& cron_check, Hook& out);
 std::optional<std::vector<apply::AllowRule>> read_allow(config::Reader& spec);
+
+void read_binding_name(config::Reader& r, std::string& name);
+void read_filter(config::Reader& r, std::string_view key, std::shared_ptr<const filter::Filter>& out);
 
 // Names are unique over all bindings and every include names a watch. For a hook from read_bindings.
 void check_bindings(BindingReaders& readers, const Hook& hook);

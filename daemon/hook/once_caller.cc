@@ -23,6 +23,8 @@ class OnceCall final : public OpenCall {
         services.environment);
     spec.user = hook.run.user;
     spec.limits = hook.run.limits;
+    spec.temp_parent = services.runtime_dir;
+    spec.keep_tmpdir = hook.run.env.contains("TMPDIR");
     spec.timeout = hook.run.timeout;
     spec.grace = hook.run.grace;
     spec.stdout_limit_bytes = services.answer_limit_bytes;

@@ -1,9 +1,14 @@
 #include "hook/runner.h"
 
+#include <set>
+
 #include "base/ids.h"
 #include "base/log.h"
 #include "base/time.h"
+#include "hook/answer_safety.h"
+#include "hook/guard_report.h"
 #include "hook/hook_log.h"
+#include "metrics/hook_series.h"
 #include "process/line_splitter.h"
 
 namespace hookd::hook {
@@ -16,7 +21,7 @@ bool means_one_object(const apply::Operation& op) {
   return apply::is_delete(op.verb) || op.verb == apply::Verb::kEvict;
 }
 
-// Which of the objects an item is about, for the log: the first, and how many more.
+// Which of the objects a call is about, for the log: the first, and how many more.
 std::string subject_of(const std::vector<Event>& events) {
   std::string subject;
   size_t more = 0;
@@ -32,25 +37,43 @@ std::string subject_of(const std::vector<Event>& events) {
 
 }  // namespace
 
+namespace {
+
+// What the last attempt at exactly these items left; null if they were in other company then.
+const Carry* common_carry(const Queue::Batch& batch) {
+  const auto& shared = batch.front().carry.batch;
+  if (batch.size() == 1) return shared ? nullptr : &batch.front().carry;
+  const bool same = std::ranges::all_of(batch, [&](const auto& item) { return item.carry.batch == shared; });
+  return same && shared && shared->items == batch.size() ? &shared->carry : nullptr;
+}
+
+}  // namespace
+
 class Runner::Active {
  public:
-  Active(Runner& owner, Queue::Item item, Done done) : owner_(owner), item_(std::move(item)), done_(std::move(done)) {
+  Active(Runner& owner, Queue::Batch batch, Done done)
+      : owner_(owner), batch_(std::move(batch)), done_(std::move(done)) {
     id_ = make_id(services().random);
-    binding_ = item_.events.empty() ? "" : item_.events.front().binding;
-    call_ = make_call(hook(), item_, owner_.gather_, id_, services().scheduler.wall_now());
+    place_ = owner_.state_.place(batch_.front().key, batch_.front().events);
+    const auto state = place_ ? owner_.state_.get(*place_) : nullptr;
+    state_seen_ = state_mark(state);
+    call_ = make_call(hook(), batch_, owner_.gather_, id_, services().scheduler.wall_now(), state);
+    binding_ = call_->events.empty() ? "" : call_->events.front().binding;
+    carries_on_ = owner_.carries_on(batch_);
+    take_up_carry();
   }
 
   void start() {
-    // The world may have changed since the hook decided: a pod that had to go then may be fine by now.
-    const bool fresh = services().scheduler.now() - item_.carry.answered < kAnswerStaysFresh;
-    if (!item_.carry.left.empty() && !item_.fresh_events && fresh) return apply(std::exchange(item_.carry.left, {}));
+    if (carries_on_) return apply(std::exchange(carry_.left, {}));
     // A new call: what the last answer left undone or was refused is for the new one to say.
-    item_.carry.left.clear();
-    item_.carry.refused.clear();
-    item_.carry.requeue_after.reset();
-    if (item_.attempt == 1 && !item_.events.empty() && item_.events.front().seen != SteadyTime{}) {
+    carry_.left.clear();
+    carry_.refused.clear();
+    carry_.requeue_after.reset();
+    carry_.state.reset();
+    carry_.state_seen = state_seen_;
+    if (call_->attempt == 1 && !call_->events.empty() && call_->events.front().seen != SteadyTime{}) {
       const double waited =
-          std::chrono::duration<double>(services().scheduler.now() - item_.events.front().seen).count();
+          std::chrono::duration<double>(services().scheduler.now() - call_->events.front().seen).count();
       services().metrics.observe("hookd_event_to_call_seconds", {{"hook", hook().name}}, waited);
     }
     if (auto* observer = services().options.observer) observer->call_started(*call_);
@@ -70,9 +93,42 @@ class Runner::Active {
     if (open_) open_->terminate();
   }
 
+  const Queue::Batch& batch() const { return batch_; }
+
  private:
   const Hook& hook() const { return *owner_.hook_; }
   RunnerServices& services() const { return owner_.services_; }
+  // Several events: one of them may fail the call for the others.
+  bool several() const { return call_->events.size() > 1; }
+
+  void take_up_carry() {
+    if (const Carry* carry = common_carry(batch_)) {
+      carry_ = batch_.size() == 1 ? std::move(batch_.front().carry) : *carry;
+      return;
+    }
+    // Other company than last time: only what was done is of use.
+    std::set<const BatchCarry*> seen;
+    for (Queue::Item& item : batch_) {
+      carry_.done.join(item.carry.done);
+      if (item.carry.batch && seen.insert(item.carry.batch.get()).second)
+        carry_.done.join(item.carry.batch->carry.done);
+      if (carry_.last_error.empty()) carry_.last_error = item.carry.last_error;
+    }
+  }
+
+  void hand_back_carry() {
+    if (batch_.size() == 1) {
+      batch_.front().carry = std::move(carry_);
+      return;
+    }
+    const std::string error = carry_.last_error;
+    const auto shared = std::make_shared<const BatchCarry>(BatchCarry{std::move(carry_), batch_.size()});
+    for (Queue::Item& item : batch_) {
+      item.carry = {};
+      item.carry.last_error = error;
+      item.carry.batch = shared;
+    }
+  }
 
   void replied(Reply reply) {
     exit_ = reply.exit;
@@ -92,11 +148,15 @@ class Runner::Active {
     if (!reply.log_text.empty()) log_text(reply.log_text);
     switch (reply.kind) {
       case Reply::Kind::kLater:
-        return end(Queue::Verdict::kRetry, reply.result, std::move(reply.why), reply.at_least);
+        return end(reply.counted ? Queue::Verdict::kLater : Queue::Verdict::kNotTried, reply.result,
+                   std::move(reply.why), reply.at_least);
       case Reply::Kind::kRefused:
-        return end(Queue::Verdict::kGiveUp, reply.result, std::move(reply.why));
+        return end(several() ? Queue::Verdict::kSplit : Queue::Verdict::kGiveUp, reply.result, std::move(reply.why));
       case Reply::Kind::kFailed:
-        return end(Queue::Verdict::kRetry, reply.result, std::move(reply.why), reply.at_least);
+        if (reply.at_least > Duration::zero() || !reply.counted)
+          return end(reply.counted ? Queue::Verdict::kRetryTogether : Queue::Verdict::kNotTried, reply.result,
+                     std::move(reply.why), reply.at_least);
+        return failed(reply.result, std::move(reply.why));
       case Reply::Kind::kAnswered:
         break;
     }
@@ -106,15 +166,20 @@ class Runner::Active {
     const auto messages = std::move(answer->messages);
     for (const std::string& message : messages)
       log::info(message, {{"hook", hook().name}, {"binding", binding_}, {"call", id_}});
-    item_.carry.answered = services().scheduler.now();
+    carry_.answered = services().scheduler.now();
     const auto requeue_after = answer->requeue_after;
+    if (auto kept = owner_.state_.check(answer->state, place_); !kept)
+      return failed("failed", "the answer cannot be taken, nothing was applied: " + kept.error().what);
+    auto answered_state = std::move(answer->state);
     auto operations = operations_of(*std::move(answer), *call_);
     if (!operations)
       return failed("failed", "the answer was not understood, nothing was applied: " + operations.error().what);
-    item_.carry.requeue_after = requeue_after;
+    carry_.requeue_after = requeue_after;
+    carry_.state = std::move(answered_state);
     pin_uids(*operations);
-    if (auto* observer = services().options.observer) observer->call_answered(*call_, exit_ ? &*exit_ : nullptr, *operations, messages);
-    item_.carry.done.leave_out(*operations, [this](const apply::Operation& op) {
+    if (auto* observer = services().options.observer)
+      observer->call_answered(*call_, exit_ ? &*exit_ : nullptr, *operations, messages);
+    carry_.done.leave_out(*operations, [this](const apply::Operation& op) {
       return object_in_call(*call_, op.api_version, op.kind, op.ns.empty() ? namespace_meant(op) : op.ns, op.name);
     });
     apply(*std::move(operations));
@@ -168,6 +233,11 @@ class Runner::Active {
   void apply(std::vector<apply::Operation> operations) {
     operations_ = std::move(operations);
     if (operations_.empty()) return finish_applied();
+    safety_ = std::make_unique<AnswerSafety>(
+        call_, started_,
+        AnswerSafety::Parts{services().scheduler, services().options.dry_run ? nullptr : owner_.guard_.get(),
+                            services().own_writes, services().ignores_own});
+    if (const auto trip = safety_->take(operations_, carry_.done)) return guarded(*trip);
     apply::Request request;
     request.operations = operations_;
     request.hook = hook().name;
@@ -177,40 +247,55 @@ class Runner::Active {
     request.allow = hook().allow;
     request.uid_of = [call = call_](std::string_view api_version, std::string_view kind, std::string_view ns,
                                     std::string_view name) { return uid_in_call(*call, api_version, kind, ns, name); };
+    safety_->follow(request);
     run_ = services().applier.apply(std::move(request),
                                     [this](std::vector<apply::Outcome> outcomes) { applied(std::move(outcomes)); });
   }
 
+  // The events come again when a person has resumed the hook, with a call of their own: what was answered is old then.
+  void guarded(const GuardFuse::Trip& trip) {
+    carry_.left.clear();
+    carry_.state.reset();
+    carry_.requeue_after.reset();
+    if (trip.first) {
+      report_trip(*call_, trip, operations_, services().metrics, services().applier.events());
+      if (services().pause) services().pause(pause_reason(hook().name, trip));
+    }
+    end(Queue::Verdict::kNotTried, "guarded", "nothing was sent, the hook's guard tripped: " + trip.text);
+  }
+
   void applied(std::vector<apply::Outcome> outcomes) {
+    safety_->settled(operations_, outcomes, carry_.done);
     Duration at_least{};
+    std::vector<apply::MetricSample> samples;
     for (const apply::Outcome& outcome : outcomes) {
       const apply::Operation& op = operations_[outcome.index];
       record(op, outcome);
       switch (outcome.kind) {
         case apply::Outcome::Kind::kDone:
         case apply::Outcome::Kind::kNotNeeded:
-          item_.carry.done.note(op, outcome);
-          if (outcome.requeue_after) item_.carry.requeue_after = outcome.requeue_after;
-          if (outcome.metric) owner_.hook_metric(*outcome.metric);
+          carry_.done.note(op, outcome);
+          if (outcome.requeue_after) carry_.requeue_after = outcome.requeue_after;
+          if (outcome.metric) samples.push_back(*outcome.metric);
           break;
         case apply::Outcome::Kind::kRetry:
-          item_.carry.left.push_back(op);
-          item_.carry.left.back().maybe_done |= outcome.unknown;
+          carry_.left.push_back(op);
+          carry_.left.back().maybe_done |= outcome.unknown;
           // The applier looked up which object is meant; the retry must mean the same one.
-          if (op.uid.empty() && !outcome.uid.empty() && means_one_object(op)) item_.carry.left.back().uid = outcome.uid;
-          item_.carry.last_error = outcome.text;
+          if (op.uid.empty() && !outcome.uid.empty() && means_one_object(op)) carry_.left.back().uid = outcome.uid;
+          carry_.last_error = outcome.text;
           if (outcome.retry_after) at_least = std::max<Duration>(at_least, *outcome.retry_after);
           break;
         case apply::Outcome::Kind::kRefused:
-          if (item_.carry.refused.empty()) item_.carry.refused = outcome.text;
-          item_.carry.last_error = outcome.text;
+          if (carry_.refused.empty()) carry_.refused = outcome.text;
+          carry_.last_error = outcome.text;
           break;
       }
     }
-    if (!item_.carry.left.empty())
-      return end(Queue::Verdict::kRetry, "failed",
-                 fmt::format("{} operation(s) are left to do: {}", item_.carry.left.size(), item_.carry.last_error),
-                 at_least);
+    owner_.hook_metrics(samples);
+    if (!carry_.left.empty())
+      return end(Queue::Verdict::kRetryTogether, "failed",
+                 fmt::format("{} operation(s) are left to do: {}", carry_.left.size(), carry_.last_error), at_least);
     finish_applied();
   }
 
@@ -233,36 +318,44 @@ class Runner::Active {
   }
 
   void finish_applied() {
-    if (!item_.carry.refused.empty()) return end(Queue::Verdict::kGiveUp, "refused", item_.carry.refused);
+    if (!carry_.refused.empty())
+      return end(several() ? Queue::Verdict::kSplit : Queue::Verdict::kGiveUp, "refused", carry_.refused);
+    // A dry run leaves nothing behind.
+    if (carry_.state && place_ && !services().options.dry_run) owner_.state_.put(*place_, *carry_.state);
     end(Queue::Verdict::kDone, "ok", "");
   }
 
-  void failed(std::string_view result, std::string why) { end(Queue::Verdict::kRetry, result, std::move(why)); }
+  void failed(std::string_view result, std::string why) {
+    end(several() ? Queue::Verdict::kSplit : Queue::Verdict::kRetry, result, std::move(why));
+  }
 
   void end(Queue::Verdict verdict, std::string_view result, std::string why, Duration at_least = {}) {
     services().metrics.count("hookd_calls_total", {{"hook", hook().name}, {"result", std::string(result)}});
-    if (!why.empty()) item_.carry.last_error = why;
+    if (!why.empty()) carry_.last_error = why;
     std::vector<log::Field> fields{
-        {"hook", hook().name}, {"binding", binding_}, {"call", id_}, {"attempt", item_.attempt}, {"result", result}};
-    if (const std::string subject = subject_of(item_.events); !subject.empty()) fields.emplace_back("object", subject);
+        {"hook", hook().name}, {"binding", binding_}, {"call", id_}, {"attempt", call_->attempt}, {"result", result}};
+    if (several()) fields.emplace_back("events", call_->events.size());
+    if (const std::string subject = subject_of(call_->events); !subject.empty()) fields.emplace_back("object", subject);
     if (!why.empty()) fields.emplace_back("error", why);
     const bool loud = verdict == Queue::Verdict::kGiveUp;
     const bool quiet = result == "ok" || result == "later";
     log::write(loud    ? log::Level::kError
                : quiet ? log::Level::kInfo
                        : log::Level::kWarn,
-               quiet  ? "call"
-               : loud ? "call failed for good"
-                      : "call failed, will be tried again",
+               quiet                               ? "call"
+               : loud                              ? "call failed for good"
+               : verdict == Queue::Verdict::kSplit ? "call failed, its events are called again in two halves"
+                                                   : "call failed, will be tried again",
                fields);
     std::optional<Duration> requeue;
-    if (verdict != Queue::Verdict::kRetry) requeue = std::exchange(item_.carry.requeue_after, std::nullopt);
+    const bool over = verdict == Queue::Verdict::kDone || verdict == Queue::Verdict::kGiveUp;
+    if (over) requeue = std::exchange(carry_.requeue_after, std::nullopt);
     if (requeue && *requeue <= Duration::zero()) requeue.reset();  // "0s" would be a call without end
     if (auto* observer = services().options.observer) {
       using Then = CallResult::Then;
-      const Then then = verdict == Queue::Verdict::kDone    ? Then::kDone
-                        : verdict == Queue::Verdict::kRetry ? Then::kRetry
-                                                            : Then::kGiveUp;
+      const Then then = verdict == Queue::Verdict::kDone     ? Then::kDone
+                        : verdict == Queue::Verdict::kGiveUp ? Then::kGiveUp
+                                                             : Then::kRetry;
       observer->call_ended({*call_, exit_ ? &*exit_ : nullptr, result, why, then, requeue});
     }
     // Posted: this object goes before the queue hears of it, so that the queue may start the next one.
@@ -275,22 +368,28 @@ class Runner::Active {
           auto keep = std::move(*position);
           owner->active_.erase(position);
           const Done done = std::move(keep->done_);
-          Queue::Item item = std::move(keep->item_);
+          keep->hand_back_carry();
+          Queue::Batch batch = std::move(keep->batch_);
           keep.reset();
-          done(std::move(item), verdict, at_least, requeue);
+          done(std::move(batch), verdict, at_least, requeue);
         });
   }
 
   Runner& owner_;
-  Queue::Item item_;
+  Queue::Batch batch_;
+  Carry carry_;  // of the whole batch while it runs
+  bool carries_on_ = false;
   Done done_;
   std::string id_;
   std::string binding_;
   std::shared_ptr<const Call> call_;
+  std::optional<CallState::Place> place_;  // of its state
+  uint64_t state_seen_ = 0;
   SteadyTime started_{};
   std::unique_ptr<OpenCall> open_;
   std::optional<process::ChildExit> exit_;
   std::vector<apply::Operation> operations_;
+  std::unique_ptr<AnswerSafety> safety_;  // before run_, which calls it
   std::unique_ptr<apply::Run> run_;
 };
 
@@ -298,40 +397,55 @@ Runner::Runner(std::shared_ptr<const Hook> hook, RunnerServices services, Gather
     : hook_(std::move(hook)),
       services_(services),
       gather_(std::move(gather)),
+      state_(*hook_, services.store),
+      guard_(hook_->guard.deletes || hook_->guard.writes
+                 ? std::make_unique<GuardFuse>(hook_->name, hook_->guard, services.scheduler, services.store)
+                 : nullptr),
       caller_(make_caller(hook_, {services.scheduler, services.random, services.launcher, services.transport,
                                   services.metrics, services.options.answer_limit_bytes, services.options.runtime_dir,
-                                  services.options.kubeconfig, services.options.environment})) {}
+                                  services.options.kubeconfig, services.options.environment, services.breakers})) {}
 Runner::~Runner() = default;
 
-void Runner::run(Queue::Item item, Done done) {
-  auto& active = active_.emplace_back(std::make_unique<Active>(*this, std::move(item), std::move(done)));
+void Runner::run(Queue::Batch batch, Done done) {
+  auto& active = active_.emplace_back(std::make_unique<Active>(*this, std::move(batch), std::move(done)));
   active->start();
+}
+
+bool Runner::carries_on(const Queue::Batch& batch) const {
+  const Carry* carry = common_carry(batch);
+  if (!carry || carry->left.empty() || std::ranges::any_of(batch, &Queue::Item::fresh_events)) return false;
+  // The world may have changed since the hook decided: a pod that had to go then may be fine by now.
+  if (services_.scheduler.now() - carry->answered >= kAnswerStaysFresh) return false;
+  if (!carry->state) return true;
+  // Where another call changed the state that this answer was made from, it would undo that.
+  const auto place = state_.place(batch.front().key, batch.front().events);
+  return carry->state_seen == state_mark(place ? state_.get(*place) : nullptr);
+}
+
+void Runner::each_running(const std::function<void(const Queue::Item&)>& visit) const {
+  for (const auto& active : active_)
+    for (const Queue::Item& item : active->batch()) visit(item);
 }
 
 void Runner::terminate() {
   for (auto& active : active_) active->terminate();
 }
 
-void Runner::hook_metric(const apply::MetricSample& sample) {
+void Runner::hook_metrics(const std::vector<apply::MetricSample>& samples) {
   using Action = apply::MetricSample::Action;
-  const auto kind = sample.action == Action::kAdd   ? metrics::Registry::Kind::kCounter
-                    : sample.action == Action::kSet ? metrics::Registry::Kind::kGauge
-                                                    : metrics::Registry::Kind::kHistogram;
-  metrics::Labels labels(sample.labels.begin(), sample.labels.end());
-  labels["hook"] = hook_->name;
-  // `le` is how Prometheus tells the buckets apart.
-  auto named =
-      kind == metrics::Registry::Kind::kHistogram && labels.contains("le")
-          ? fail(Errc::kInvalid, "the metric {} has a label \"le\", which a histogram makes itself", sample.name)
-          : services_.metrics.check_name(sample.name, kind);
-  if (!named)
-    return log::warn("a metric of a hook was not taken", {{"hook", hook_->name}, {"error", named.error().what}});
-  if (sample.action == Action::kAdd)
-    services_.metrics.count(sample.name, labels, sample.value);
-  else if (sample.action == Action::kSet)
-    services_.metrics.set(sample.name, labels, sample.value);
-  else
-    services_.metrics.observe(sample.name, labels, sample.value, sample.buckets);
+  using Kind = metrics::Registry::Kind;
+  if (samples.empty()) return;
+  std::vector<metrics::HookSeries::Sample> all;
+  for (const apply::MetricSample& sample : samples) {
+    const Kind kind = sample.action == Action::kSet       ? Kind::kGauge
+                      : sample.action == Action::kObserve ? Kind::kHistogram
+                                                          : Kind::kCounter;
+    all.push_back({kind, sample.action == Action::kExpire, sample.name,
+                   metrics::Labels(sample.labels.begin(), sample.labels.end()), sample.value, sample.buckets,
+                   sample.group});
+  }
+  for (const Error& error : services_.metrics.of_hooks().take(hook_->name, all))
+    log::warn("a metric of a hook was not taken", {{"hook", hook_->name}, {"error", error.what}});
 }
 
 }  // namespace hookd::hook

@@ -1,12 +1,14 @@
-// Carries one item of a hook's queue through: gather, call, answer, apply, verdict. Thread: loop only.
+// Carries one batch of a hook's queue through: gather, call, answer, apply, verdict. Thread: loop only.
 // Source: product.md sections 2 and 3.
 //
-//   item ──► call (process) ──► answer ──► operations ──► outcomes ──► verdict
-//   exit 0 and a whole answer                       applied; all done or not needed = kDone
-//   an operation that may go well later             kRetry with what is left (no new call, unless events came
-//   meanwhile) an operation refused for good                   kGiveUp once the others are through; a requeue still
-//   holds exit 75                                         kRetry exit 65, 78 kGiveUp other exits, signals, timeouts,
-//   bad answers     kRetry
+//   batch ──► call (process, worker, URL) ──► answer ──► operations ──► outcomes ──► verdict of the queue
+//   exit 0 and a whole answer               applied; all done or not needed = kDone
+//   an operation that may go well later     kRetryTogether with what is left (no new call, unless events came
+//   meanwhile) an operation refused for good           kGiveUp once the others are through; a requeue still holds exit
+//   75                                 kLater exit 65, 78                             kGiveUp other exits, signals,
+//   timeouts, bad answers    kRetry
+// A call with several events that fails, for good or not, is kSplit: the one that fails it is to be found. Not where
+// the fault is around it (kLater, Reply::at_least).
 #pragma once
 
 #include <functional>
@@ -22,11 +24,14 @@
 #include "base/scheduler.h"
 #include "hook/answer.h"
 #include "hook/call_observer.h"
+#include "hook/call_state.h"
 #include "hook/call_writer.h"
 #include "hook/caller.h"
 #include "hook/done_operations.h"
 #include "hook/event.h"
+#include "hook/guard.h"
 #include "hook/model.h"
+#include "hook/own_writes.h"
 #include "metrics/registry.h"
 #include "process/launcher.h"
 #include "queue/keyed_queue.h"
@@ -34,14 +39,26 @@
 
 namespace hookd::hook {
 
+struct BatchCarry;
+
 // What an attempt left for the next one.
 struct Carry {
   std::vector<apply::Operation> left;  // answered, not yet done
   SteadyTime answered{};               // when; an old decision is not carried out without asking again
   DoneOperations done;                 // not repeated when the hook answers it again
   std::optional<Duration> requeue_after;
-  std::string refused;  // why something of the last answer was refused for good, "" = nothing was
+  std::optional<std::string> state;  // answered, kept once all is done
+  uint64_t state_seen = 0;           // mark of the state that the call got
+  std::string refused;               // why something of the last answer was refused for good, "" = nothing was
   std::string last_error;
+  std::shared_ptr<const BatchCarry> batch;  // of the batch it was last in; null: it was alone
+};
+
+// What an attempt at several items left, which belongs to none of them alone. Operations that are left are tried again
+// when the same items come together again; else the hook is called anew for each, and only what was done counts.
+struct BatchCarry {
+  Carry carry;
+  size_t items = 0;
 };
 
 using Queue = queue::KeyedQueue<Event, Carry>;
@@ -65,39 +82,55 @@ struct RunnerServices {
   const RunnerOptions& options;
   net::HttpTransport* transport = nullptr;  // for hooks with a URL
   state::Store* store = nullptr;            // null: nothing outlives the process
+  Breakers* breakers = nullptr;             // of the endpoints of hooks with a URL
+  OwnWrites* own_writes = nullptr;          // null: nobody asks who wrote what
+  // Set by the hook's unit: has the hook a binding with `ownWrites: ignore` of that type; the guard tripped.
+  std::function<bool(const kube::ResourceType&)> ignores_own{};
+  std::function<void(std::string why)> pause{};
 };
 
 class Runner {
  public:
   using Gather = std::function<Snapshot(const std::string& binding)>;
   // `requeue`: call again after that long, with the same events; with kDone and kGiveUp.
-  using Done =
-      std::function<void(Queue::Item item, Queue::Verdict verdict, Duration at_least, std::optional<Duration> requeue)>;
+  using Done = std::function<void(Queue::Batch batch, Queue::Verdict verdict, Duration at_least,
+                                  std::optional<Duration> requeue)>;
 
   Runner(std::shared_ptr<const Hook> hook, RunnerServices services, Gather gather);
   ~Runner();
 
-  void run(Queue::Item item, Done done);
+  void run(Queue::Batch batch, Done done);
+  // Would run() go on with what the last answer left, without a new call?
+  bool carries_on(const Queue::Batch& batch) const;
   size_t running() const { return active_.size(); }
+  void each_running(const std::function<void(const Queue::Item&)>& visit) const;
   void terminate();  // SIGTERM to every process that runs; their items end as failed
+  CallState& state() { return state_; }
+  void reset_guard() {
+    if (guard_) guard_->reset();
+  }
   Caller& caller() { return *caller_; }
   const Caller& caller() const { return *caller_; }
 
  private:
   class Active;
   friend class Active;
-  void hook_metric(const apply::MetricSample& sample);
+  void hook_metrics(const std::vector<apply::MetricSample>& samples);
 
   std::shared_ptr<const Hook> hook_;
   RunnerServices services_;
   Gather gather_;
-  std::unique_ptr<Caller> caller_;  // outlives the calls it made
+  CallState state_;
+  std::unique_ptr<GuardFuse> guard_;  // null: the hook has none
+  std::unique_ptr<Caller> caller_;    // outlives the calls it made
   std::list<std::unique_ptr<Active>> active_;
   bool hinted_ = false;  // about text among documents
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
-// The call that `item` would make now: its events and the snapshots they include, of one moment.
+// The call that these would make now: their events and the snapshots they include, of one moment.
+std::shared_ptr<const Call> make_call(const Hook& hook, const Queue::Batch& batch, const Runner::Gather& gather,
+                                      std::string id, WallTime now, std::shared_ptr<const std::string> state = nullptr);
 std::shared_ptr<const Call> make_call(const Hook& hook, const Queue::Item& item, const Runner::Gather& gather,
                                       std::string id, WallTime now);
 

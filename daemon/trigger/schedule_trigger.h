@@ -5,6 +5,10 @@
 //   jitter  each tick comes up to that much later, at random
 //   overlap skip: no tick while the former one waits or runs; queue: one may wait
 //   missed  after the machine slept (or the loop stood) past ticks: run-once runs one at once, skip none
+//
+// With a durable store the last tick whose call is over is kept (table "ticked"), so that both hold across restarts:
+// `every` goes on in step, and a tick that fell into the time without a daemon, or whose call was cut off, is missed.
+// Schedules of less than kRemembered between ticks are not worth a write each.
 #pragma once
 
 #include <functional>
@@ -15,6 +19,7 @@
 #include "base/scheduler.h"
 #include "hook/model.h"
 #include "metrics/registry.h"
+#include "state/store.h"
 #include "trigger/cron.h"
 #include "trigger/emit.h"
 
@@ -25,13 +30,15 @@ class ScheduleTrigger {
   // `busy(key)`: does the queue still have that key?
   ScheduleTrigger(std::shared_ptr<const hook::Hook> hook, const hook::ScheduleBinding& binding, Scheduler& scheduler,
                   Random& random, metrics::Registry& metrics, Emit emit,
-                  std::function<bool(const std::string& key)> busy);
+                  std::function<bool(const std::string& key)> busy, state::Store* store = nullptr);
   void start();
-  void tick();  // one now, whatever the time (`hookd run --once`)
+  void handled();  // the call of a tick is over, well or given up
+  void tick();     // one now, whatever the time (`hookd run --once`)
 
   const hook::ScheduleBinding& binding() const { return binding_; }
   std::optional<WallTime> next() const { return next_; }
 
+  static constexpr Duration kRemembered = std::chrono::minutes(1);
   // A tick later than this counts as missed.
   static constexpr Duration kMissed = std::chrono::seconds(30);
   // Wall time may be set while we wait: the clock is looked at least this often.
@@ -44,6 +51,9 @@ class ScheduleTrigger {
   void arm();
   void due();
   void skipped();
+  void take_up();
+  void remember(WallTime at);
+  std::string description() const;
   std::optional<WallTime> following(WallTime after) const;
 
   std::shared_ptr<const hook::Hook> hook_;
@@ -53,6 +63,8 @@ class ScheduleTrigger {
   metrics::Registry& metrics_;
   Emit emit_;
   std::function<bool(const std::string&)> busy_;
+  state::Store* store_;             // null: nothing is kept
+  std::optional<WallTime> ticked_;  // the planned time of the last tick
   std::optional<Cron> cron_;
   std::optional<WallTime> next_;  // without jitter
   SteadyTime armed_at_{};

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 #include "base/json_read.h"
 #include "base/log.h"
@@ -22,7 +23,7 @@ cache::ObjectPtr identity_of(const cache::ObjectPtr& object) {
 
 WatchTrigger::WatchTrigger(std::shared_ptr<const hook::Hook> hook, const hook::WatchBinding& binding,
                            kube::InformerPool& pool, Scheduler& scheduler, metrics::Registry& metrics, Emit emit,
-                           std::function<void()> on_ready)
+                           std::function<void()> on_ready, WatchMemory memory)
     : hook_(std::move(hook)),
       binding_(binding),
       pool_(pool),
@@ -30,7 +31,10 @@ WatchTrigger::WatchTrigger(std::shared_ptr<const hook::Hook> hook, const hook::W
       metrics_(metrics),
       emit_(std::move(emit)),
       on_ready_(std::move(on_ready)),
-      names_(binding.names.begin(), binding.names.end()) {}
+      names_(binding.names.begin(), binding.names.end()) {
+  if (memory.store && memory.store->durable() && memory.store->keeps("known") && !binding_.snapshot_only())
+    known_ = std::make_unique<KnownObjects>(*memory.store, hook_->name, binding_, memory.cluster);
+}
 
 void WatchTrigger::start() {
   kube::CollectionKey key;
@@ -66,6 +70,8 @@ void WatchTrigger::start() {
 
 void WatchTrigger::stop() {
   for (Stream& stream : streams_) stream.subscription.reset();
+  flush_held();
+  missed_.reset();
   for (auto& [key, member] : members_) member.timer.cancel();
 }
 
@@ -92,8 +98,66 @@ void WatchTrigger::check_ready() {
     metrics_.count("hookd_events_total", {{"hook", hook_->name}, {"binding", binding_.name}, {"type", "Sync"}});
     emit_("sync/" + binding_.name, std::move(event), true);
   }
+  look_for_missed();
   on_ready_();
 }
+
+// ---------------------------------------------------------------- what went while the daemon was down
+
+void WatchTrigger::look_for_missed() {
+  if (!known_) return;
+  MissedDeletions::Seams seams;
+  seams.look = [this](const KnownObjects::Row& row) { return look(row); };
+  seams.tell = [this](const KnownObjects::Row& row) { tell_gone(row.object, row.uid); };
+  seams.type = [this] { return type_; };
+  seams.matches = [this](const std::string& text) {
+    if (!binding_.label_selector) return true;
+    cache::LabelSelector::Labels labels;
+    if (const auto raw = json_raw_at(text, {"metadata", "labels"}))
+      if (const auto read = parse_json(*raw); read && read->is_object())
+        for (const auto& [key, value] : read->get_object())
+          if (value.is_string()) labels.emplace(key, value.get_string());
+    return binding_.label_selector->matches(labels);
+  };
+  missed_ = std::make_unique<MissedDeletions>(*known_, pool_.api(), scheduler_, std::move(seams));
+  missed_->start();
+}
+
+MissedDeletions::Now WatchTrigger::look(const KnownObjects::Row& row) const {
+  using Now = MissedDeletions::Now;
+  if (told_.contains({row.object, row.uid})) return Now::kTold;
+  const auto member = members_.find(row.object);
+  if (member != members_.end() && member->second.newest().uid == row.uid) return Now::kHere;
+  // A namesake is there, so the object itself is not; or it is in the list, but outside.
+  if (member != members_.end()) return Now::kOut;
+  const bool listed = std::ranges::any_of(
+      streams_, [&](const Stream& stream) { return stream.informer->store().find(row.object) != nullptr; });
+  return listed ? Now::kOut : Now::kMissing;
+}
+
+// The last state is known only where the object is still there, outside.
+void WatchTrigger::tell_gone(const std::string& key, const std::string& uid) {
+  if (!binding_.deleted) return known_->forget(key, uid);
+  if (!told_.emplace(key, uid).second) return;
+  for (const Stream& stream : streams_)
+    if (const auto object = stream.informer->store().find(key); object && object->uid == uid)
+      return emit(hook::Event::Type::kDeleted, object, nullptr);
+  auto gone = std::make_shared<cache::Object>();
+  std::tie(gone->ns, gone->name) = split_object_key(key);
+  gone->uid = uid;
+  emit(hook::Event::Type::kDeleted, gone, nullptr, nullptr, nullptr, true);
+}
+
+void WatchTrigger::deletion_handled(const cache::Object& object) {
+  if (!known_) return;
+  told_.erase({object.key(), object.uid});
+  // It may have come back since (`when` holds again).
+  const auto member = members_.find(object.key());
+  const bool back = member != members_.end() && member->second.inside && member->second.object->uid == object.uid;
+  if (!back) known_->forget(object.key(), object.uid);
+}
+
+// ---------------------------------------------------------------- changes
 
 bool WatchTrigger::takes_part(const cache::Object& object, std::string_view text) {
   if (!names_.empty() && !names_.contains(object.name)) return false;
@@ -110,7 +174,26 @@ void WatchTrigger::note_type(const kube::Informer& informer) {
     type_ = std::make_shared<const kube::ResourceType>(*informer.type());
 }
 
+void WatchTrigger::ignore_own_writes(hook::OwnWrites& writes) {
+  own_writes_ = std::make_unique<OwnWriteFilter>(
+      hook_->name, writes, scheduler_,
+      [this](const std::string& queue_key, hook::Event event) { emit_(queue_key, std::move(event), false); },
+      [this](const std::string& queue_key, const hook::Event& event) {
+        metrics_.count("hookd_own_events_ignored_total", {{"hook", hook_->name}, {"binding", binding_.name}});
+        if (event.type != hook::Event::Type::kDeleted) return;
+        deletion_handled(*event.object);
+        if (silent_leave_) silent_leave_(queue_key, *event.object);
+      });
+}
+
 void WatchTrigger::changed(const Stream& stream, const cache::Change& change, std::string_view text) {
+  change_ = &change;
+  change_text_ = text;
+  take_in(stream, change, text);
+  change_ = nullptr;
+}
+
+void WatchTrigger::take_in(const Stream& stream, const cache::Change& change, std::string_view text) {
   note_type(*stream.informer);
   const std::string key = change.object->key();
   auto it = members_.find(key);
@@ -180,6 +263,8 @@ void WatchTrigger::enter(const std::string& key, Member& member, const cache::Ob
                          bool initial) {
   member.timer.cancel();
   member.inside = true;
+  if (known_ && binding_.deleted)
+    for (const std::string& gone : known_->entered(key, object->uid)) tell_gone(key, gone);
   auto value = value_of(text, key);
   keep(member, object, value);
   if (initial && binding_.existing != hook::WatchBinding::Existing::kAdded) return;
@@ -200,10 +285,14 @@ void WatchTrigger::update(const std::string& key, Member& member, const cache::C
 void WatchTrigger::leave(const std::string& key, const cache::ObjectPtr& last, bool final_state_unknown) {
   const auto it = members_.find(key);
   if (it == members_.end()) return;
-  const bool inside = it->second.inside;
+  bool inside = it->second.inside;
   const cache::ObjectPtr known = last ? last : it->second.object ? it->second.object : it->second.latest;
   const auto value = it->second.value;
   members_.erase(it);
+  // Known from before a restart, it may leave while `for` runs anew.
+  if (known_ && binding_.deleted && !inside) inside = known_->has(key, known->uid);
+  if (inside && !binding_.deleted && silent_leave_) silent_leave_(queue_key(*known), *known);
+  if (inside && binding_.deleted && known_) told_.emplace(key, known->uid);
   if (inside && binding_.deleted)
     emit(hook::Event::Type::kDeleted, known, value, nullptr, nullptr, final_state_unknown);
 }
@@ -276,6 +365,7 @@ void WatchTrigger::namespace_changed(const std::string& name, bool in) {
       if (change.object->ns != name) return;
       cache::Change seen = change;
       seen.initial = !ready_;
+      seen.listed = true;  // the namespace is the news, whoever wrote the object last
       changed(stream, seen, text);
     });
   }
@@ -303,6 +393,7 @@ void WatchTrigger::emit(hook::Event::Type type, const cache::ObjectPtr& object,
   event.seen = scheduler_.now();
   metrics_.count("hookd_events_total",
                  {{"hook", hook_->name}, {"binding", binding_.name}, {"type", std::string(to_string(type))}});
+  if (own_writes_) return own_writes_->pass(queue_key(*object), std::move(event), change_, change_text_);
   emit_(queue_key(*object), std::move(event), false);
 }
 
@@ -319,6 +410,12 @@ hook::Snapshot WatchTrigger::snapshot() const {
 std::optional<hook::SnapshotEntry> WatchTrigger::inside(const std::string& object_key, const std::string& uid) const {
   const auto it = members_.find(object_key);
   if (it == members_.end() || !it->second.inside || it->second.object->uid != uid) return std::nullopt;
+  return hook::SnapshotEntry{it->second.object, it->second.value};
+}
+
+std::optional<hook::SnapshotEntry> WatchTrigger::inside(const std::string& object_key) const {
+  const auto it = members_.find(object_key);
+  if (it == members_.end() || !it->second.inside) return std::nullopt;
   return hook::SnapshotEntry{it->second.object, it->second.value};
 }
 

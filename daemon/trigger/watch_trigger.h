@@ -6,6 +6,9 @@
 //   waiting        `when` holds, `for` is not over yet          its timer -> inside; `when` false -> outside, silently
 //   inside         in the snapshot; its changes are events      `when` false or deleted -> outside, event Deleted
 //
+// With a durable store, what comes inside is remembered until its Deleted event was handled: what went while the daemon
+// was down is told after a restart (missed_deletions.h).
+//
 // A change of an inside object is an event if `value` (or, without one, the resource version) differs.
 #pragma once
 
@@ -24,24 +27,52 @@
 #include "kube/informer.h"
 #include "metrics/registry.h"
 #include "trigger/emit.h"
+#include "trigger/known_objects.h"
+#include "trigger/missed_deletions.h"
 #include "trigger/namespace_set.h"
+#include "trigger/own_write_filter.h"
 
 namespace hookd::trigger {
+
+// Where a binding remembers over restarts; `store` null: nowhere.
+struct WatchMemory {
+  state::Store* store = nullptr;
+  std::string cluster;  // the server's address
+};
 
 class WatchTrigger {
  public:
   // `hook` must hold `binding`. `on_ready` once: the snapshot is known, and what existed was told.
   WatchTrigger(std::shared_ptr<const hook::Hook> hook, const hook::WatchBinding& binding, kube::InformerPool& pool,
-               Scheduler& scheduler, metrics::Registry& metrics, Emit emit, std::function<void()> on_ready);
+               Scheduler& scheduler, metrics::Registry& metrics, Emit emit, std::function<void()> on_ready,
+               WatchMemory memory = {});
   void start();
+  // Called when an object goes of which no event tells, as the binding has no `deleted`: (queue key, object).
+  void on_silent_leave(std::function<void(const std::string&, const cache::Object&)> callback) {
+    silent_leave_ = std::move(callback);
+  }
+
+  // For `ownWrites: ignore`, before start(). The events that are held back until it is known whose they are come with
+  // flush_held() at once.
+  void ignore_own_writes(hook::OwnWrites& writes);
+  void flush_held() {
+    if (own_writes_) own_writes_->flush();
+  }
 
   void stop();  // no more changes come; the snapshot stays
   bool ready() const { return ready_; }
+  // Nothing of what went while the daemon was down is still to be told.
+  bool caught_up() const { return !missed_ || missed_->done(); }
+  // The hook is through with a Deleted event of this binding.
+  void deletion_handled(const cache::Object& object);
   hook::Snapshot snapshot() const;  // of this moment; only when ready()
   // The newest state of an inside object, as `keep` says; nullopt if it is not inside (for calls that are made again).
   std::optional<hook::SnapshotEntry> inside(const std::string& object_key, const std::string& uid) const;
+  std::optional<hook::SnapshotEntry> inside(const std::string& object_key) const;  // whatever its uid
+  const std::shared_ptr<const kube::ResourceType>& type() const { return type_; }
   const hook::WatchBinding& binding() const { return binding_; }
-  size_t waiting() const;  // objects whose `for` is not over
+  size_t objects() const { return members_.size() - waiting(); }  // inside
+  size_t waiting() const;                                         // objects whose `for` is not over
   std::vector<std::shared_ptr<kube::Informer>> informers() const;
 
   // Wall time may be set while an object waits: with `since` the clock is looked at this often.
@@ -65,6 +96,7 @@ class WatchTrigger {
   };
 
   void changed(const Stream& stream, const cache::Change& change, std::string_view text);
+  void take_in(const Stream& stream, const cache::Change& change, std::string_view text);
   void note_type(const kube::Informer& informer);
   void namespace_changed(const std::string& name, bool in);
   bool takes_part(const cache::Object& object, std::string_view text);
@@ -81,6 +113,9 @@ class WatchTrigger {
   std::optional<WallTime> since_of(std::string_view text, const std::string& key);
   void filter_failed(std::string_view which, const std::string& key, const Error& error);
   void check_ready();
+  void look_for_missed();
+  void tell_gone(const std::string& key, const std::string& uid);
+  MissedDeletions::Now look(const KnownObjects::Row& row) const;
   std::string queue_key(const cache::Object& object) const;
   void emit(hook::Event::Type type, const cache::ObjectPtr& object, std::shared_ptr<const std::string> value,
             const cache::ObjectPtr& old = nullptr, std::shared_ptr<const std::string> old_value = nullptr,
@@ -98,6 +133,13 @@ class WatchTrigger {
   std::set<std::string> names_;
   std::shared_ptr<const kube::ResourceType> type_;
   std::map<std::string, Member> members_;
+  std::function<void(const std::string&, const cache::Object&)> silent_leave_;
+  std::unique_ptr<KnownObjects> known_;                 // null: nothing is remembered
+  std::set<std::pair<std::string, std::string>> told_;  // object, uid: Deleted events that are not handled yet
+  std::unique_ptr<MissedDeletions> missed_;
+  std::unique_ptr<OwnWriteFilter> own_writes_;  // null: they are delivered
+  const cache::Change* change_ = nullptr;       // that is being taken in, with its text
+  std::string_view change_text_;
   bool ready_ = false;
   uint64_t filter_errors_ = 0;
 };

@@ -155,5 +155,23 @@ TEST(Merge, KeepsWhenTheFirstOneCame) {
   EXPECT_EQ(waiting[0].seen, SteadyTime{} + std::chrono::seconds(1));
 }
 
+// With `coalesce: none` too: an event that is brought up to date when the call is made must not stand before older
+// ones.
+TEST(Merge, WhatIsBroughtUpToDateGivesWayToNewsEvenWithoutCoalescing) {
+  const auto single = [](Event made) {
+    made.coalesce = false;
+    return made;
+  };
+  Event again = single(event(Type::kAdded, "u1", "1"));
+  again.again = true;
+  Event parked = single(event(Type::kAdded, "u1", "1"));
+  parked.overtaken = true;
+  const Event second = single(event(Type::kModified, "u1", "2")), third = single(event(Type::kModified, "u1", "3"));
+  EXPECT_THAT(merged({again, second, third}), ElementsAre("Modified u1@2", "Modified u1@3"));
+  EXPECT_THAT(merged({parked, second, third}), ElementsAre("Added u1@2", "Modified u1@3"));
+  EXPECT_THAT(merged({second, third, again}), ElementsAre("Modified u1@2", "Modified u1@3"));
+  EXPECT_THAT(merged({second, third, parked}), ElementsAre("Modified u1@2", "Modified u1@3"));
+}
+
 }  // namespace
 }  // namespace hookd::hook

@@ -97,6 +97,22 @@ std::shared_ptr<const Hook> load_one(const std::string& name) {
   return result.hooks.empty() ? std::make_shared<const Hook>() : result.hooks[0];
 }
 
+TEST(NativeLoader, AWorkersConcurrencyIsWhatThereIsRoomFor) {
+  const auto concurrency = [](const std::string& run, const std::string& spec = "") {
+    LoadResult result;
+    load_hook_text("apiVersion: hookd/v1\nkind: Hook\nmetadata: {name: h}\nspec:\n  run: {command: [sh], " + run +
+                       "}\n  startup: {}\n" + spec,
+                   "/x/hook.yaml", options(), result);
+    EXPECT_EQ(lines_of(result.errors, ""), "");
+    return result.hooks.empty() ? 0 : result.hooks[0]->concurrency;
+  };
+  EXPECT_EQ(concurrency("mode: once"), 1);
+  EXPECT_EQ(concurrency("mode: worker"), 8);
+  EXPECT_EQ(concurrency("mode: worker, workers: 3, callsAtOnce: 5"), 15);
+  EXPECT_EQ(concurrency("mode: worker, workers: 1000, callsAtOnce: 10000"), 1000);
+  EXPECT_EQ(concurrency("mode: worker", "  concurrency: 2\n"), 2);
+}
+
 TEST(NativeLoader, FillsEveryField) {
   const auto hook = load_one("every-key.yaml");
   EXPECT_EQ(hook->name, "every-key");
@@ -105,6 +121,13 @@ TEST(NativeLoader, FillsEveryField) {
   EXPECT_EQ(hook->run.directory, kGolden + "/valid");
   EXPECT_EQ(hook->run.timeout, 90s);
   EXPECT_EQ(hook->run.grace, 0s);
+  EXPECT_EQ(hook->run.mode, Run::Mode::kWorker);
+  EXPECT_EQ(hook->run.worker.processes, 4);
+  EXPECT_EQ(hook->run.worker.calls_at_once, 16);
+  EXPECT_TRUE(hook->run.worker.says_ready);
+  EXPECT_EQ(hook->run.worker.ready_timeout, 1min);
+  EXPECT_EQ(hook->run.worker.max_calls, 10'000);
+  EXPECT_EQ(hook->run.worker.max_memory_bytes, 200u << 20);
   EXPECT_EQ(hook->run.env.at("LOG"), "info");
   EXPECT_FALSE(hook->run.inherit_all);
   EXPECT_THAT(hook->run.inherit_only, ElementsAre("PATH", "HOME"));
@@ -136,10 +159,13 @@ TEST(NativeLoader, FillsEveryField) {
   EXPECT_EQ(stuck.when->expression(), ".metadata.deletionTimestamp != null");
   EXPECT_EQ(stuck.hold_for, 30s);
   EXPECT_EQ(stuck.keep, WatchBinding::Keep::kValue);
-  EXPECT_FALSE(stuck.ignore_own_writes);
+  EXPECT_TRUE(stuck.ignore_own_writes);
+  EXPECT_EQ(hook->guard.deletes->count, 20);
+  EXPECT_EQ(hook->guard.deletes->per, 1min);
+  EXPECT_EQ(hook->guard.writes->count, 600);
   EXPECT_FALSE(stuck.coalesce);
   EXPECT_THAT(stuck.include, ElementsAre("nodes", "stuck"));
-  EXPECT_EQ(stuck.line, 21);
+  EXPECT_EQ(stuck.line, 27);
   EXPECT_TRUE(hook->watches[1].snapshot_only());
   EXPECT_EQ(hook->watches[2].name, "deploy") << "the kind is the name where there is none";
   EXPECT_EQ(hook->find_watch("nodes"), &hook->watches[1]);

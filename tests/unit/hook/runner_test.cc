@@ -96,10 +96,11 @@ class RunnerTest : public testing::Test {
   };
   void run(Queue::Item item) {
     ended.reset();
-    runner->run(std::move(item),
-                [this](Queue::Item done, Verdict verdict, Duration at_least, std::optional<Duration> requeue) {
+    runner->run({std::move(item)},
+                [this](Queue::Batch done, Verdict verdict, Duration at_least, std::optional<Duration> requeue) {
                   ASSERT_FALSE(ended);
-                  ended = Ended{std::move(done), verdict, at_least, requeue};
+                  ASSERT_EQ(done.size(), 1u);
+                  ended = Ended{std::move(done.front()), verdict, at_least, requeue};
                 });
     EXPECT_FALSE(ended) << "the verdict must not come from inside run()";
   }
@@ -269,7 +270,7 @@ process::ChildExit ended_by(ExitKind kind, int signal = 0) {
 TEST_F(RunnerTest, ExitsMeanWhatTheContractSays) {
   const ExitCase cases[] = {
       {"ok", exited(0), Verdict::kDone, "ok", ""},
-      {"later", exited(75), Verdict::kRetry, "later", "later (exit code 75)"},
+      {"later", exited(75), Verdict::kLater, "later", "later (exit code 75)"},
       {"data", exited(65), Verdict::kGiveUp, "refused", "for good"},
       {"config", exited(78), Verdict::kGiveUp, "refused", "for good"},
       {"one", exited(1), Verdict::kRetry, "failed", "exit code 1"},
@@ -441,7 +442,7 @@ TEST_F(RunnerTest, ARetryAfterAPartialFailureDoesOnlyWhatIsLeft) {
   fail_next("PATCH /api/v1/namespaces/a/pods/y", unavailable());
   run(pod_event("x", "u1"));
   const Ended first = answer(label_pod("x", "one") + label_pod("y", "two"));
-  EXPECT_EQ(first.verdict, Verdict::kRetry);
+  EXPECT_EQ(first.verdict, Verdict::kRetryTogether);
   EXPECT_EQ(first.at_least, Duration(100ms));  // the server's Retry-After
   EXPECT_EQ(cluster.written.size(), 2u);
   run(again(first));
@@ -456,7 +457,7 @@ TEST_F(RunnerTest, AnOldDecisionIsNotCarriedOutWithoutAskingAgain) {
   fail_next("DELETE /api/v1/namespaces/a/pods/x", unavailable());
   run(pod_event("x", "u1"));
   const Ended first = answer(delete_pod("x"));
-  EXPECT_EQ(first.verdict, Verdict::kRetry);
+  EXPECT_EQ(first.verdict, Verdict::kRetryTogether);
   scheduler.advance(10min);  // the server was away, and the node has come back meanwhile
   run(again(first));
   ASSERT_EQ(launcher.started.size(), 2u);
@@ -473,7 +474,7 @@ TEST_F(RunnerTest, NewsMeansANewCallThatDoesNotRepeatWhatSucceeded) {
       R"({"operation":"Create","object":{"apiVersion":"v1","kind":"Pod","metadata":{"generateName":"new-","namespace":"a"}}})";
   run(pod_event("x", "u1"));
   const Ended first = answer(create + delete_pod("z") + label_pod("y", "two"));
-  EXPECT_EQ(first.verdict, Verdict::kRetry);
+  EXPECT_EQ(first.verdict, Verdict::kRetryTogether);
   run(again(first, {pod_event("x", "u1", Event::Type::kModified, "2")}));
   ASSERT_EQ(launcher.started.size(), 2u);
   EXPECT_EQ(answer(create + delete_pod("z") + label_pod("y", "two") + label_pod("x", "new")).verdict, Verdict::kDone);
@@ -545,7 +546,7 @@ TEST_F(RunnerTest, ARefusedOperationGivesUpOnceTheOthersAreThrough) {
   fail_next("PATCH /api/v1/namespaces/a/pods/y", unavailable());
   run(pod_event("x", "u1"));
   const Ended first = answer(label_pod("x", "one") + label_pod("y", "two") + R"({"requeueAfter":"20s"})");
-  EXPECT_EQ(first.verdict, Verdict::kRetry);
+  EXPECT_EQ(first.verdict, Verdict::kRetryTogether);
   EXPECT_FALSE(first.requeue);
   run(again(first));
   const Ended second = settle();
@@ -629,7 +630,7 @@ TEST_F(RunnerTest, ARetryMeansTheSameObjectThoughTheSnapshotChangedMeanwhile) {
   tick.binding = "sweep";
   run(tick);
   const Ended first = answer(delete_pod("x"));
-  ASSERT_EQ(first.verdict, Verdict::kRetry);
+  ASSERT_EQ(first.verdict, Verdict::kRetryTogether);
   snapshots["pods"].entries = {{make_object("a", "x", "u2", "9"), nullptr}};
   cluster.put(test::pods(), object_json(test::pods(), "a", "x", "u2"));
   run(again(first));
@@ -662,7 +663,7 @@ TEST_F(RunnerTest, AnUnknownObjectsUidIsReadAndKeptForRetries) {
   fail_next("DELETE /api/v1/namespaces/a/pods/z", unavailable());
   run(pod_event("x", "u1"));
   const Ended first = answer(delete_pod("z"));
-  ASSERT_EQ(first.verdict, Verdict::kRetry);
+  ASSERT_EQ(first.verdict, Verdict::kRetryTogether);
   cluster.put(test::pods(), object_json(test::pods(), "a", "z", "u8"));
   run(again(first));
   EXPECT_EQ(settle().verdict, Verdict::kDone);
@@ -698,7 +699,7 @@ TEST_F(RunnerTest, StatusWithoutExactlyOneObjectIsAnError) {
        {std::vector{tick}, std::vector{pod_event("x", "u1"), pod_event("x", "u2")}}) {
     run(item_of(events));
     const Ended result = answer(label_pod("x", "a") + R"({"status":{}})");
-    EXPECT_EQ(result.verdict, Verdict::kRetry);
+    EXPECT_EQ(result.verdict, events.size() > 1 ? Verdict::kSplit : Verdict::kRetry);
     EXPECT_THAT(result.item.carry.last_error, HasSubstr("\"status\" without saying of what"));
   }
   EXPECT_THAT(cluster.written, IsEmpty());
