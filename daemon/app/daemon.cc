@@ -2,6 +2,7 @@
 
 #include <csignal>
 
+#include "app/isolation.h"
 #include "app/load_hooks.h"
 #include "base/log.h"
 #include "base/time.h"
@@ -11,13 +12,14 @@ namespace hookd::app {
 namespace {
 
 constexpr Duration kHeartbeat = std::chrono::milliseconds(100);
+constexpr Duration kLagWindow = std::chrono::minutes(1);
 constexpr Duration kStopPoll = std::chrono::milliseconds(50);
 constexpr Duration kSameSignal = std::chrono::seconds(1);
 constexpr Duration kLastMoment = std::chrono::seconds(2);
 
 }  // namespace
 
-Result<std::unique_ptr<Daemon>> Daemon::make(config::DaemonConfig config) {
+Result<std::unique_ptr<Daemon>> Daemon::make(config::DaemonConfig config, ConfigSource source) {
   if (config.hooks.empty())
     return fail(Errc::kConfig, "no hooks folder: give --hooks DIR (or `hooks:` in the config file, or HOOKD_HOOKS)");
   kube::LoadOptions options;
@@ -26,25 +28,29 @@ Result<std::unique_ptr<Daemon>> Daemon::make(config::DaemonConfig config) {
   HOOKD_TRY(auto connection, kube::load_connection(options));
   if (!config.kube.compression) connection.disable_compression = true;
   HOOKD_TRY(auto runtime, RuntimeDir::make());
-  std::unique_ptr<Daemon> daemon(new Daemon(std::move(config), std::move(connection), std::move(runtime)));
+  std::unique_ptr<Daemon> daemon(
+      new Daemon(std::move(config), std::move(source), std::move(connection), std::move(runtime)));
   HOOKD_CHECK(daemon->open());
-  daemon->start();
   return daemon;
 }
 
-Daemon::Daemon(config::DaemonConfig config, kube::ConnectionConfig connection, RuntimeDir runtime)
+Daemon::Daemon(config::DaemonConfig config, ConfigSource source, kube::ConnectionConfig connection, RuntimeDir runtime)
     : config_(std::move(config)),
+      source_(std::move(source)),
+      server_description_(connection.describe()),
       runtime_(std::move(runtime)),
       transport_(scheduler_),
       launcher_(scheduler_),
       reaper_(scheduler_, [this](int pid) { return launcher_.owns(pid); }),
-      engine_({scheduler_, random_, transport_, launcher_, metrics_, *store_, &routes_}, connection, engine_options()) {
+      engine_({scheduler_, random_, transport_, launcher_, metrics_, state_.store(),
+               config_.listen.empty() ? nullptr : &routes_, &files_},
+              connection, engine_options()) {
   started_ = scheduler_.now();
   log::info("hookd " HOOKD_VERSION " starts",
-            {{"server", connection.describe()}, {"dryRun", config_.dry_run}, {"once", config_.once}});
+            {{"server", server_description_}, {"dryRun", config_.dry_run}, {"once", config_.once}});
 }
 
-EngineOptions Daemon::engine_options() const {
+EngineOptions Daemon::engine_options() {
   EngineOptions options;
   options.strict = config_.strict;
   options.dry_run = config_.dry_run;
@@ -53,21 +59,25 @@ EngineOptions Daemon::engine_options() const {
   options.answer_limit_bytes = config_.answer_limit_bytes;
   options.kube = config_.kube;
   options.runtime_dir = runtime_.path();
-  options.load = [folders = config_.hooks] { return load_hook_folders(folders); };
+  options.load = [this] { return load_hook_folders(config_.hooks); };
+  options.observer = &observers_;
   options.environment = hook::own_environment();
   return options;
 }
 
+Daemon::~Daemon() { state_.close(); }
+
 Result<void> Daemon::open() {
+  HOOKD_CHECK(isolate_hooks(launcher_, config_.cgroup));
+  HOOKD_CHECK(state_.open());
   HOOKD_CHECK(engine_.load());
   if (engine_.none_found())
     log::warn("no hook was found", {{"folders", fmt::format("{}", fmt::join(config_.hooks, ", "))}});
   engine_.refresh_kubeconfig();
   if (!config_.listen.empty()) {
-    HOOKD_TRY(server_, net::HttpServer::listen(scheduler_, config_.listen,
-                                               [this](net::ServerRequest request, net::Responder respond) {
-                                                 serve(request, respond);
-                                               }));
+    HOOKD_TRY(server_, net::HttpServer::listen(
+                           scheduler_, config_.listen,
+                           [this](net::ServerRequest request, net::Responder respond) { serve(request, respond); }));
     log::info("serving /metrics, /healthz and /readyz", {{"port", int64_t{server_->port()}}});
   }
   metrics_.set("hookd_build_info", {{"version", HOOKD_VERSION}}, 1);
@@ -76,20 +86,25 @@ Result<void> Daemon::open() {
   signals_.add(SIGINT);
   signals_.add(SIGHUP);
   wait_for_signal();
-  if (config_.reload && !config_.once)
-    folders_ = std::make_unique<FolderWatch>(scheduler_, config_.hooks,
-                                             [this] { engine_.reload("the hooks folder changed"); });
+  watch_folders();
+  watch_config();
   return {};
 }
 
 void Daemon::start() {
-  engine_.start();
   beat_due_ = scheduler_.now();
   beat();
+  state_.start(engine_.api(), [this] { start_hooks(); });
+}
+
+void Daemon::start_hooks() {
+  if (stopping_) return;
+  engine_.start();
   if (config_.once) check_idle();
 }
 
 int Daemon::run() {
+  start();
   context_.run();
   log::info("hookd stops", {{"exit", exit_code_}});
   return exit_code_;
@@ -99,7 +114,7 @@ void Daemon::wait_for_signal() {
   signals_.async_wait([this](const boost::system::error_code& error, int signal) {
     if (error) return;
     if (signal == SIGHUP)
-      engine_.reload("SIGHUP");
+      reload("SIGHUP");
     else
       begin_stop(signal == SIGTERM ? "SIGTERM" : "SIGINT");
     wait_for_signal();
@@ -118,6 +133,7 @@ void Daemon::begin_stop(std::string_view why) {
   stop_asked_ = scheduler_.now();
   engine_.stop();
   folders_.reset();
+  config_watch_.reset();
   log::info("stopping", {{"why", why}, {"running", engine_.running()}, {"grace", format_duration(config_.grace)}});
   stop_deadline_ = scheduler_.now() + config_.grace;
   stop_at_last_ = stop_deadline_ + engine_.longest_grace() + kLastMoment;
@@ -129,7 +145,9 @@ void Daemon::check_stopped() {
   const size_t running = engine_.running();
   // Kubernetes Events are sent in the background: they get what is left of the grace period.
   const bool events_sent = engine_.events_waiting() == 0 || now >= stop_deadline_;
-  if (running == 0 && events_sent) return context_.stop();
+  if (running == 0) state_.store().flush();
+  const bool kept = state_.store().settled() || now >= stop_deadline_;
+  if (running == 0 && events_sent && kept) return context_.stop();
   if (now >= stop_at_last_) {
     log::error("calls still run or apply their answers, not waiting any longer", {{"running", running}});
     return context_.stop();
@@ -157,6 +175,11 @@ void Daemon::check_idle() {
 void Daemon::beat() {
   const SteadyTime now = scheduler_.now();
   metrics_.observe("hookd_loop_lag_seconds", {}, std::max(0.0, std::chrono::duration<double>(now - beat_due_).count()));
+  if (now - lag_since_ > kLagWindow) {
+    lag_since_ = now;
+    lag_worst_before_ = std::exchange(lag_worst_, Duration::zero());
+  }
+  lag_worst_ = std::max(lag_worst_, now - beat_due_);
   engine_.refresh_kubeconfig();
   if (!was_ready_ && health().ready) {
     was_ready_ = true;

@@ -1,6 +1,7 @@
 #include "app/engine.h"
 
 #include "base/log.h"
+#include "metrics/hook_series.h"
 
 namespace hookd::app {
 namespace {
@@ -27,7 +28,9 @@ Engine::Engine(EngineServices services, kube::ConnectionConfig connection, Engin
             discovery_.resolve(api_version, kind, std::move(callback));
           },
           services_.scheduler, services_.random, [this] { discovery_.invalidate(); }),
+      own_writes_(services_.scheduler),
       slots_(options_.concurrency),
+      breakers_(services_.scheduler, services_.random, services_.metrics),
       kubeconfig_(options_.runtime_dir, credentials_, services_.scheduler) {
   runner_options_.dry_run = options_.dry_run;
   runner_options_.answer_limit_bytes = options_.answer_limit_bytes;
@@ -55,6 +58,7 @@ Result<void> Engine::load() {
 }
 
 void Engine::start() {
+  begun_ = true;
   kubeconfig_.refresh();
   for (auto& hook : std::exchange(loaded_, {})) start_unit(std::move(hook), {});
   std::ranges::stable_sort(startups_, [this](const std::string& a, const std::string& b) {
@@ -63,17 +67,21 @@ void Engine::start() {
   next_startup();
 }
 
-void Engine::start_unit(std::shared_ptr<const hook::Hook> hook,
-                        std::vector<std::pair<std::string, hook::Event>> inherited) {
+void Engine::start_unit(std::shared_ptr<const hook::Hook> hook, Inheritance inherited) {
   const std::string name = hook->name;
   const bool startup = hook->startup.has_value();
   UnitServices services{
       {services_.scheduler, services_.random, services_.launcher, applier_, services_.metrics, runner_options_,
-       &services_.transport, &services_.store},
+       services_.hook_transport ? services_.hook_transport : &services_.transport, &services_.store, &breakers_},
       pool_,
       slots_,
       services_.routes,
       options_.once};
+  services.cluster = client_.server();
+  services.runner.own_writes = &own_writes_;
+  services.paths = services_.paths;
+  services.api = &client_;
+  services.sources = options_.sources;
   auto& unit = units_[name] = std::make_unique<HookUnit>(std::move(hook), services);
   log::info("hook loaded", {{"hook", name},
                             {"file", unit->hook().path},
@@ -110,6 +118,10 @@ void Engine::terminate() {
 
 void Engine::reload(std::string_view why) {
   if (stopping_) return;
+  if (!begun_) {  // the hooks of this moment are what start() will start
+    if (const auto loaded = load(); !loaded) log::error("hooks are broken", {{"error", loaded.error().what}});
+    return;
+  }
   auto loaded = options_.load();
   std::map<std::string, std::shared_ptr<const hook::Hook>> present;
   for (const auto& hook : loaded.hooks) present.emplace(hook->name, hook);
@@ -131,6 +143,7 @@ void Engine::reload(std::string_view why) {
         continue;
       }
       log::info("hook removed", {{"hook", name}});
+      services_.metrics.of_hooks().remove(name);
       ++changed;
       replace(name, std::move(units_.extract(current).mapped()), nullptr);
     } else if (next->second->content_hash != hook.content_hash) {
@@ -164,35 +177,27 @@ void Engine::reload(std::string_view why) {
 // The new version starts when the calls of the old one are over: one object's calls must not overlap.
 // `next` null = the hook is removed.
 void Engine::replace(const std::string& name, std::unique_ptr<HookUnit> old, std::shared_ptr<const hook::Hook> next) {
-  old->stop();
-  auto inherited = old->take_waiting();
-  if (old->running() == 0) {
+  old->stop(next != nullptr);
+  if (old->over()) {
     // The new one subscribes before the old one goes, so that streams that both use stay open.
-    if (next) hand_over(*old, std::move(next), std::move(inherited));
+    if (next) start_unit(std::move(next), old->hand_over());
     return;
   }
-  replacing_[name] = {std::move(old), std::move(next), std::move(inherited)};
+  // What waits stays where it is until then: what a call that fails leaves comes before it.
+  replacing_[name] = {std::move(old), std::move(next)};
   replace_timer_ = services_.scheduler.after(kReplacePoll, [this] { look_at_replacing(); });
-}
-
-void Engine::hand_over(HookUnit& old, std::shared_ptr<const hook::Hook> next,
-                       std::vector<std::pair<std::string, hook::Event>> inherited) {
-  for (auto& item : old.take_waiting()) inherited.push_back(std::move(item));
-  const std::string name = next->name;
-  start_unit(std::move(next), std::move(inherited));
-  units_.at(name)->inherit_parked(old.parked());
 }
 
 void Engine::look_at_replacing() {
   if (stopping_) return;
   for (auto it = replacing_.begin(); it != replacing_.end();) {
-    if (it->second.old->running() > 0) {
+    if (!it->second.old->over()) {
       ++it;
       continue;
     }
     Replacing done = std::move(it->second);
     it = replacing_.erase(it);
-    if (done.next) hand_over(*done.old, std::move(done.next), std::move(done.inherited));
+    if (done.next) start_unit(std::move(done.next), done.old->hand_over());
   }
   next_startup();
   if (!replacing_.empty()) replace_timer_ = services_.scheduler.after(kReplacePoll, [this] { look_at_replacing(); });

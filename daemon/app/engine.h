@@ -18,6 +18,7 @@
 #include "app/hook_kubeconfig_file.h"
 #include "app/hook_unit.h"
 #include "config/daemon_config.h"
+#include "hook/breaker.h"
 #include "hook/call_observer.h"
 #include "hook/native_loader.h"
 #include "kube/credentials.h"
@@ -40,7 +41,9 @@ struct EngineServices {
   process::Launcher& launcher;
   metrics::Registry& metrics;
   state::Store& store;
-  net::HttpRoutes* routes = nullptr;  // null: nothing can be POSTed to hooks
+  net::HttpRoutes* routes = nullptr;             // null: nothing can be POSTed to hooks
+  PathWatcher* paths = nullptr;                  // null: sources that are files look at them from time to time
+  net::HttpTransport* hook_transport = nullptr;  // to the endpoints of hooks; null = `transport`
 };
 
 struct EngineOptions {
@@ -52,6 +55,7 @@ struct EngineOptions {
   config::KubeConfig kube;
   std::string runtime_dir;                 // private to this process: answer files, the hooks' kubeconfig
   std::function<hook::LoadResult()> load;  // called at the start and at each reload
+  bool sources = true;                     // false: their events only come by HookUnit::give_source_event()
   hook::CallObserver* observer = nullptr;  // hears of every call; null = nobody does
   std::vector<std::string> environment;    // of hooks, before what hook_environment() adds and takes away
 };
@@ -73,8 +77,9 @@ class Engine {
   Result<void> load();
   void start();
   void reload(std::string_view why);
-  void stop();       // for good: nothing new is started, what runs goes on
-  void terminate();  // SIGTERM to every process that runs
+  void set_concurrency(int calls) { slots_.resize(calls); }  // at once, in the whole daemon
+  void stop();                                               // for good: nothing new is started, what runs goes on
+  void terminate();                                          // SIGTERM to every process that runs
 
   Health health() const;
   void update_gauges();
@@ -94,16 +99,19 @@ class Engine {
   bool quiet() const;
 
   const std::map<std::string, std::unique_ptr<HookUnit>>& units() const { return units_; }
+  // Also one whose calls end before its new version starts; null = there is no such hook.
+  HookUnit* find(const std::string& hook) const;
+  std::vector<HookLook> looks() const;  // by name
+  // `hook` "" = of all; at most `limit` rows.
+  std::vector<QueueRow> rows(const std::string& hook, size_t limit) const;
   const std::vector<hook::LoadError>& load_errors() const { return load_errors_; }
   kube::Discovery& discovery() { return discovery_; }
   kube::Api& api() { return client_; }
 
  private:
-  void start_unit(std::shared_ptr<const hook::Hook> hook, std::vector<std::pair<std::string, hook::Event>> inherited);
+  void start_unit(std::shared_ptr<const hook::Hook> hook, Inheritance inherited);
   void next_startup();
   void replace(const std::string& name, std::unique_ptr<HookUnit> old, std::shared_ptr<const hook::Hook> next);
-  void hand_over(HookUnit& old, std::shared_ptr<const hook::Hook> next,
-                 std::vector<std::pair<std::string, hook::Event>> inherited);
   void look_at_replacing();
   std::vector<HookUnit*> all_units() const;  // also those being replaced
 
@@ -114,14 +122,15 @@ class Engine {
   kube::Discovery discovery_;
   kube::InformerPool pool_;
   apply::Applier applier_;
+  hook::OwnWrites own_writes_;
   queue::Slots slots_;
+  hook::Breakers breakers_;
   HookKubeconfigFile kubeconfig_;
   hook::RunnerOptions runner_options_;
   std::map<std::string, std::unique_ptr<HookUnit>> units_;
   struct Replacing {
     std::unique_ptr<HookUnit> old;           // stopped, with calls still running
     std::shared_ptr<const hook::Hook> next;  // null = the hook was removed
-    std::vector<std::pair<std::string, hook::Event>> inherited;
   };
   std::map<std::string, Replacing> replacing_;
   std::vector<std::shared_ptr<const hook::Hook>> loaded_;  // between load() and start()
@@ -129,6 +138,7 @@ class Engine {
   std::vector<std::string> startups_;  // names of hooks whose start-up call has not had its turn
   SteadyTime started_{};
   Timer replace_timer_;
+  bool begun_ = false;  // start() was called
   bool watching_stopped_ = false;
   bool stopping_ = false;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // a posted turn may come after the engine is gone

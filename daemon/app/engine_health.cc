@@ -34,9 +34,18 @@ Engine::Health Engine::health() const {
     health.ready = false;
     if (unit->troubles().empty()) health.reasons.push_back(name + ": the first list is not complete yet");
   }
+  for (const auto& [name, unit] : units_)
+    for (const auto& [binding, error] : unit->source_troubles())
+      health.degraded.push_back(name + "/" + binding + ": " + error.what);
   if (!health.reasons.empty()) health.ready = false;
   if (!kubeconfig_.problem().empty()) health.degraded.push_back("hooks get no kubeconfig: " + kubeconfig_.problem());
   for (const auto& error : load_errors_) health.degraded.push_back("broken hook: " + error.text());
+  for (const auto& [name, unit] : units_)
+    if (const auto trouble = unit->caller().trouble()) health.degraded.push_back(name + ": " + *trouble);
+  for (const auto& [name, unit] : units_)
+    if (const std::string loop = unit->loop_trouble(); !loop.empty()) health.degraded.push_back(name + ": " + loop);
+  for (const auto& [name, unit] : units_)
+    if (!unit->paused().empty()) health.degraded.push_back(name + ": paused: " + unit->paused());
   for (const auto& [name, unit] : units_)
     if (!unit->parked().empty())
       health.degraded.push_back(fmt::format("{}: {} item(s) given up and parked", name, unit->parked().size()));
@@ -84,8 +93,10 @@ bool Engine::quiet() const {
 
 void Engine::update_gauges() {
   metrics::Registry& metrics = services_.metrics;
-  for (const char* name : {"hookd_objects", "hookd_object_bytes", "hookd_watch_up", "hookd_queue_keys",
-                           "hookd_queue_delayed", "hookd_parked", "hookd_lists", "hookd_watches", "hookd_watch_events"})
+  for (const char* name :
+       {"hookd_objects", "hookd_object_bytes", "hookd_watch_up", "hookd_queue_keys", "hookd_queue_delayed",
+        "hookd_source_waiting", "hookd_source_paused", "hookd_parked", "hookd_paused", "hookd_loops", "hookd_lists",
+        "hookd_watches", "hookd_watch_events", "hookd_workers"})
     metrics.remove(name, {});
   for (const auto& informer : pool_.all()) {
     const std::string resource =
@@ -108,9 +119,14 @@ void Engine::update_gauges() {
     metrics.set("hookd_object_bytes", labels, static_cast<double>(informer->store().raw_bytes()));
   }
   for (const auto& [name, unit] : units_) {
+    unit->update_source_gauges();
     metrics.set("hookd_queue_keys", {{"hook", name}}, static_cast<double>(unit->queue().keys()));
     metrics.set("hookd_queue_delayed", {{"hook", name}}, static_cast<double>(unit->queue().delayed()));
     metrics.set("hookd_parked", {{"hook", name}}, static_cast<double>(unit->parked().size()));
+    for (const auto& [state, count] : unit->caller().processes())
+      metrics.set("hookd_workers", {{"hook", name}, {"state", state}}, static_cast<double>(count));
+    metrics.set("hookd_paused", {{"hook", name}}, unit->paused().empty() ? 0 : 1);
+    metrics.set("hookd_loops", {{"hook", name}}, static_cast<double>(unit->loops()));
   }
   metrics.set("hookd_hooks", {{"state", "loaded"}}, static_cast<double>(units_.size()));
   metrics.set("hookd_hooks", {{"state", "broken"}}, static_cast<double>(load_errors_.size()));

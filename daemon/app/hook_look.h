@@ -12,7 +12,7 @@ namespace hookd::app {
 // One key of a hook's queue, or one parked item.
 struct QueueRow {
   std::string hook;
-  std::string id;     // of a parked item, for retry and drop; "" = not parked
+  std::string id;  // of a parked item, for retry and drop; "" = not parked
   std::string key;
   std::string state;  // held (snapshots not known yet), ready, running, delayed, requeued, parked
   size_t events = 0;
@@ -27,7 +27,7 @@ struct BindingLook {
   std::string type;  // watch, schedule, source, startup
   std::string what;  // "pods in a, b", "every 10s", "command redis-cli …"
   bool ready = true;
-  size_t objects = 0;            // watch: in the snapshot
+  size_t objects = 0;            // watch: in the snapshot; source: events that wait or run
   std::string trouble;           // "" = none
   std::optional<WallTime> next;  // schedule
 };
@@ -35,7 +35,7 @@ struct BindingLook {
 struct HookLook {
   std::string name, path, mode;  // mode: once, worker, url
   bool ready = false;
-  std::string paused;  // why, "" = it is not
+  std::string paused;   // why, "" = it is not
   std::string trouble;  // of its caller (worker, breaker), of a loop that was slowed; "" = none
   size_t waiting = 0, running = 0, delayed = 0, parked = 0;
   std::vector<BindingLook> bindings;

@@ -1,5 +1,8 @@
 #include "app/hook_unit.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "base/log.h"
 #include "base/time.h"
 
@@ -15,6 +18,9 @@ hook::Queue::Options queue_options(const hook::Hook& hook, bool once) {
   options.retry_max = hook.retry.max;
   options.attempts = hook.retry.attempts;
   if (once && options.attempts == 0) options.attempts = HookUnit::kOnceAttempts;
+  options.later_counts = once;  // or it would never end
+  options.batch_max = static_cast<size_t>(hook.batch.max);
+  options.batch_window = hook.batch.window;
   return options;
 }
 
@@ -23,36 +29,69 @@ hook::Queue::Options queue_options(const hook::Hook& hook, bool once) {
 HookUnit::HookUnit(std::shared_ptr<const hook::Hook> hook, UnitServices services)
     : hook_(std::move(hook)),
       services_(services),
-      runner_(hook_, services.runner, [this](const std::string& binding) { return gather(binding); }),
+      runner_(hook_, with_safety(services.runner), [this](const std::string& binding) { return gather(binding); }),
       queue_(
           services.runner.scheduler, services.runner.random, services.slots, queue_options(*hook_, services.once),
-          [this](hook::Queue::Item item) { run(std::move(item)); }, hook::merge,
-          [this](hook::Queue::Item item) { give_up(std::move(item)); }) {
+          [this](hook::Queue::Batch batch) { run(std::move(batch)); },
+          [this](std::vector<hook::Event>& waiting, hook::Event next) { merge(waiting, std::move(next)); },
+          [this](hook::Queue::Item item) { give_up(std::move(item)); }),
+      parking_(hook_->name, services.runner.store, &services.runner.metrics) {
+  // While its endpoint does not work, calls wait in the queue. With `once` they fail instead, or it would never end.
+  if (!services_.once) {
+    queue_.set_gate([this] { return runner_.caller().ready(); });
+    runner_.caller().on_ready([this] { queue_.look_again(); });
+  }
   // Nothing of this hook runs before its start-up call succeeded.
   if (hook_->startup) queue_.stop();
 }
 
 HookUnit::~HookUnit() = default;
 
-void HookUnit::start(std::vector<std::pair<std::string, hook::Event>> inherited) {
+void HookUnit::start(Inheritance inherited) {
+  if (inherited.parking)
+    parking_ = *std::move(inherited.parking);
+  else
+    parking_.load();
+  restore_pause(std::move(inherited.paused));
   const auto emitter = [this](const std::string& key, hook::Event event, bool exclusive) {
     emit(key, std::move(event), exclusive);
   };
+  const auto watch_emitter = through_safety(emitter);
   for (const auto& binding : hook_->watches)
-    watches_.emplace_back(hook_, binding, services_.pool, services_.runner.scheduler, services_.runner.metrics, emitter,
-                          [this] { release_held(); });
+    watches_.emplace_back(
+        hook_, binding, services_.pool, services_.runner.scheduler, services_.runner.metrics, watch_emitter,
+        [this] { release_held(); }, trigger::WatchMemory{services_.runner.store, services_.cluster});
+  if (runner_.state().per_object())
+    for (auto& watch : watches_)
+      watch.on_silent_leave(
+          [this](const std::string& key, const cache::Object& object) { forget_state_soon(key, object); });
+  if (services_.runner.own_writes)
+    for (auto& watch : watches_)
+      if (watch.binding().ignore_own_writes) watch.ignore_own_writes(*services_.runner.own_writes);
+  // Older than what the first lists tell: the deletion of an object comes before its namesake.
+  for (auto& [key, event] : inherited.waiting)
+    if (event.type != hook::Event::Type::kSource && still_wanted(event)) emit(key, std::move(event), false);
   for (auto& watch : watches_) watch.start();
   for (const auto& binding : hook_->schedules) {
     auto& schedule = schedules_.emplace_back(
         hook_, binding, services_.runner.scheduler, services_.runner.random, services_.runner.metrics, emitter,
-        [this](const std::string& key) { return queue_.busy(key) || held_.contains(key); });
+        [this](const std::string& key) { return queue_.busy(key) || held_.contains(key); }, services_.runner.store);
     if (services_.once)
       schedule.tick();
     else
       schedule.start();
   }
-  for (auto& [key, event] : inherited)
-    if (still_wanted(event)) emit(key, std::move(event), false);
+  start_sources(emitter);
+  for (auto& [key, event] : inherited.waiting) {
+    if (event.type != hook::Event::Type::kSource || !still_wanted(event)) continue;
+    adopt(event);
+    emit(key, std::move(event), false);
+  }
+  for (auto& requeue : inherited.requeues) {
+    std::erase_if(requeue.events, [this](const hook::Event& event) { return !still_wanted(event); });
+    const Duration left = std::max<Duration>(requeue.due - services_.runner.scheduler.now(), Duration::zero());
+    if (!requeue.events.empty()) queue_.add_after(requeue.key, std::move(requeue.events), left, requeue.slot);
+  }
 }
 
 // Of what an older version had not handled yet: what this version will not be told anyway by its own first list.
@@ -60,6 +99,8 @@ bool HookUnit::still_wanted(const hook::Event& event) const {
   using Type = hook::Event::Type;
   if (event.type == Type::kSchedule)
     return std::ranges::any_of(hook_->schedules, [&](const auto& schedule) { return schedule.name == event.binding; });
+  if (event.type == Type::kSource)
+    return std::ranges::any_of(hook_->sources, [&](const auto& source) { return source.name == event.binding; });
   const auto* watch = hook_->find_watch(event.binding);
   if (!watch || !event.object) return false;
   const bool told_anyway = watch->existing != hook::WatchBinding::Existing::kNone;
@@ -98,8 +139,14 @@ bool HookUnit::includes_known(const hook::Event& event) const {
   } else if (event.type == hook::Event::Type::kSchedule) {
     for (const auto& schedule : hook_->schedules)
       if (schedule.name == event.binding) includes = &schedule.include;
+  } else if (event.type == hook::Event::Type::kSource) {
+    for (const auto& source : hook_->sources)
+      if (source.name == event.binding) includes = &source.include;
   } else if (const auto* watch = hook_->find_watch(event.binding)) {
     includes = &watch->include;
+    // It is brought up to date from its own binding.
+    const auto* own = event.again || event.overtaken ? find_watch(event.binding) : nullptr;
+    if (own && !own->ready()) return false;
   }
   if (!includes) return true;
   return std::ranges::all_of(*includes, [&](const std::string& name) {
@@ -120,7 +167,7 @@ void HookUnit::emit(const std::string& key, hook::Event event, bool exclusive) {
   auto [it, fresh] = held_.try_emplace(key);
   if (fresh) held_order_.push_back(key);
   it->second.exclusive |= exclusive;
-  hook::merge(it->second.events, std::move(event));
+  merge(it->second.events, std::move(event));
 }
 
 void HookUnit::release_held() {
@@ -153,46 +200,115 @@ hook::Snapshot HookUnit::gather(const std::string& binding) const {
   return watch ? watch->snapshot() : hook::Snapshot{};
 }
 
-void HookUnit::run(hook::Queue::Item item) {
-  // A call that the hook asked for again is about the object as it is now; an object that went needs none.
-  // Not while something of its last answer is left to do: that has to be done whatever became of the object.
-  if (item.carry.left.empty())
-    std::erase_if(item.events, [&](hook::Event& event) {
-      if (!event.again || !event.object || event.type == hook::Event::Type::kDeleted) return false;
-      const auto* watch = find_watch(event.binding);
-      const auto latest = watch ? watch->inside(event.object->key(), event.object->uid) : std::nullopt;
-      if (latest && latest->value) event.value = latest->value;
-      // With `keep: value` the newest text is not in memory: the one of the event is better than none.
-      if (latest && !latest->object->text.empty()) event.object = latest->object;
-      return !latest;
-    });
-  if (item.events.empty()) {
-    services_.runner.scheduler.post([this, alive = std::weak_ptr(alive_), item = std::move(item)]() mutable {
-      if (alive.lock()) queue_.finish(std::move(item), hook::Queue::Verdict::kDone);
-    });
-    return;
-  }
-  runner_.run(std::move(item), [this](hook::Queue::Item done, hook::Queue::Verdict verdict, Duration at_least,
-                                      std::optional<Duration> requeue) {
-    const std::string key = done.key;
-    if (requeue) call_again(done, *requeue);
-    queue_.finish(std::move(done), verdict, at_least);
-    if (key == kStartupKey) startup_tried();
+void HookUnit::merge(std::vector<hook::Event>& waiting, hook::Event next) {
+  if (waiting.size() < kMaxWaitingOfKey) return hook::merge(waiting, std::move(next));
+  const metrics::Labels labels{{"hook", hook_->name}, {"binding", next.binding}};
+  if (crowded_++ % kMaxWaitingOfKey == 0)
+    log::error("too many events of one key wait: they become one where they can, and where not the oldest is dropped",
+               {{"hook", hook_->name}, {"binding", next.binding}, {"limit", kMaxWaitingOfKey}, {"total", crowded_}});
+  next.coalesce = true;
+  hook::merge(waiting, std::move(next));
+  if (waiting.size() <= kMaxWaitingOfKey) return services_.runner.metrics.count("hookd_events_folded_total", labels);
+  waiting.erase(waiting.begin());
+  services_.runner.metrics.count("hookd_events_dropped_total", labels);
+}
+
+// A call that the hook asked for again, or that waited in parking, is about the object as it is now; an object that
+// went needs none. Not while something of its last answer is left to do: that has to be done whatever became of the
+// object.
+void HookUnit::bring_up_to_date(hook::Queue::Item& item) const {
+  std::erase_if(item.events, [&](hook::Event& event) {
+    if (!event.object || event.type == hook::Event::Type::kDeleted) return false;
+    const auto* watch = find_watch(event.binding);
+    // The hook's own writes behind the event bring none themselves.
+    const bool quiet_writes = watch && watch->binding().ignore_own_writes;
+    if (!event.again && !event.overtaken && !quiet_writes) return false;
+    const auto latest = watch ? watch->inside(event.object->key(), event.object->uid) : std::nullopt;
+    if (latest && latest->value) event.value = latest->value;
+    // With `keep: value` the newest text is not in memory: the one of the event is better than none.
+    if (latest && !latest->object->text.empty()) event.object = latest->object;
+    return !latest && (event.again || event.overtaken);
   });
+}
+
+void HookUnit::run(hook::Queue::Batch batch) {
+  if (!runner_.carries_on(batch))
+    for (hook::Queue::Item& item : batch) bring_up_to_date(item);
+  const auto nothing = std::ranges::stable_partition(batch, [](const auto& item) { return !item.events.empty(); });
+  if (!nothing.empty()) {
+    hook::Queue::Batch done(std::make_move_iterator(nothing.begin()), std::make_move_iterator(nothing.end()));
+    batch.erase(nothing.begin(), nothing.end());
+    services_.runner.scheduler.post([this, alive = std::weak_ptr(alive_), done = std::move(done)]() mutable {
+      if (alive.lock()) finish(std::move(done), hook::Queue::Verdict::kDone, {});
+    });
+  }
+  if (batch.empty()) return;
+  if (loops_)
+    for (const auto& item : batch)
+      if (item.attempt == 1 || item.fresh_events) loops_->starting(item.key, item.events);
+  flush_what_is_told(batch);
+  runner_.run(std::move(batch), [this](hook::Queue::Batch done, hook::Queue::Verdict verdict, Duration at_least,
+                                       std::optional<Duration> requeue) {
+    if (requeue)
+      for (const auto& item : done) call_again(item, *requeue);
+    finish(std::move(done), verdict, at_least);
+    close_caller();
+  });
+}
+
+void HookUnit::finish(hook::Queue::Batch batch, hook::Queue::Verdict verdict, Duration at_least) {
+  const bool startup = batch.front().key == kStartupKey;
+  // Before the queue hears of it: an item that is given up once more is parked anew.
+  std::vector<std::pair<std::string, hook::Event>> namesakes;
+  if (verdict == hook::Queue::Verdict::kDone)
+    for (const auto& item : batch) {
+      parking_.settled(item.key);
+      handled(item);
+      for (const hook::Event& event : item.events)
+        if (auto namesake = namesake_of(event)) namesakes.emplace_back(item.key, *std::move(namesake));
+    }
+  if (verdict == hook::Queue::Verdict::kSplit)
+    services_.runner.metrics.count("hookd_batch_splits_total", {{"hook", hook_->name}});
+  for (auto& [key, event] : namesakes) emit(key, std::move(event), false);
+  const uint64_t before = queue_.retries();
+  queue_.finish(std::move(batch), verdict, at_least);
+  if (const uint64_t retries = queue_.retries() - before; retries > 0)
+    services_.runner.metrics.count("hookd_retries_total", {{"hook", hook_->name}}, static_cast<double>(retries));
+  if (startup) startup_tried();
+}
+
+// A deletion that comes late, as asked for or from parking: what the hook undoes by the object's name, it must do anew
+// for the namesake that is there by now.
+std::optional<hook::Event> HookUnit::namesake_of(const hook::Event& event) const {
+  if (event.type != hook::Event::Type::kDeleted || (!event.again && !event.overtaken)) return std::nullopt;
+  const auto* watch = find_watch(event.binding);
+  const auto now = watch ? watch->inside(event.object->key()) : std::nullopt;
+  if (!now || now->object->uid == event.object->uid) return std::nullopt;
+  hook::Event namesake = event;
+  namesake.type = hook::Event::Type::kAdded;
+  namesake.object = now->object;
+  namesake.value = now->value;
+  namesake.final_state_unknown = namesake.again = false;
+  namesake.overtaken = true;
+  namesake.seen = services_.runner.scheduler.now();
+  return namesake;
 }
 
 void HookUnit::call_again(const hook::Queue::Item& item, Duration after) {
   if (services_.once)
     return log::info("not called again, because of --once",
                      {{"hook", hook_->name}, {"key", item.key}, {"after", format_duration(after)}});
-  std::vector<hook::Event> events = item.events;
-  for (hook::Event& event : events) {
+  // Each binding has its wish: with one event a call, that of another must not take its place.
+  std::map<std::string, std::vector<hook::Event>> by_binding;
+  for (hook::Event event : item.events) {
     event.again = true;
     event.old = nullptr;
     event.old_value = nullptr;
-    event.seen = {};  // nobody waits for it
+    event.ticket.reset();  // handled: its source goes on
+    event.seen = {};       // nobody waits for it
+    by_binding[event.binding].push_back(std::move(event));
   }
-  queue_.add_after(item.key, std::move(events), after);
+  for (auto& [binding, events] : by_binding) queue_.add_after(item.key, std::move(events), after, binding);
 }
 
 void HookUnit::give_up(hook::Queue::Item item) {
@@ -200,44 +316,69 @@ void HookUnit::give_up(hook::Queue::Item item) {
   const bool park = hook_->retry.on_give_up == hook::Retry::GiveUp::kPark;
   log::error(park ? "given up, parked" : "given up, dropped",
              {{"hook", hook_->name}, {"key", item.key}, {"attempts", item.attempt}, {"error", item.carry.last_error}});
-  if (!park) return;
-  const std::string error = item.carry.last_error;
-  parked_.push_back({std::move(item), error, services_.runner.scheduler.wall_now()});
-  if (parked_.size() > kMaxParked) {
-    log::error("too many parked items, the oldest is dropped",
-               {{"hook", hook_->name}, {"key", parked_.front().item.key}, {"limit", kMaxParked}});
-    parked_.pop_front();
-  }
+  parking_.settled(item.key);
+  if (!park) return handled(item);
+  const hook::Queue::Item over{item.key, item.events};
+  Parked parked;
+  parked.key = std::move(item.key);
+  parked.events = std::move(item.events);
+  parked.exclusive = item.exclusive;
+  parked.attempts = item.attempt;
+  parked.error = std::move(item.carry.last_error);
+  parked.at = services_.runner.scheduler.wall_now();
+  parking_.add(std::move(parked));
+  handled(over);  // only now: whatever happens, it is known or parked
 }
 
-void HookUnit::stop() {
+void HookUnit::stop(bool successor_comes) {
   stopped_ = true;
+  if (!successor_comes) close_sources();
   queue_.stop();
   startup_timer_.cancel();
+  close_caller();
 }
 
-void HookUnit::terminate() { runner_.terminate(); }
+// Workers go when the last call is over.
+void HookUnit::close_caller() {
+  if (stopped_ && runner_.running() == 0) runner_.caller().close();
+}
+
+void HookUnit::terminate() {
+  runner_.terminate();
+  runner_.caller().terminate();
+}
 
 void HookUnit::stop_watching() {
   for (auto& watch : watches_) watch.stop();
 }
 
-std::vector<std::pair<std::string, hook::Event>> HookUnit::take_waiting() {
+Inheritance HookUnit::hand_over() {
   // What the stores have not told yet must reach this hook's queue first, or nobody would hear of it.
   for (const auto& informer : informers()) informer->flush();
-  auto waiting = queue_.take_waiting();
+  for (auto& watch : watches_) watch.flush_held();
+  Inheritance all;
+  all.waiting = queue_.take_waiting();
   for (auto& [key, held] : held_)
-    for (auto& event : held.events) waiting.emplace_back(key, std::move(event));
+    for (auto& event : held.events) all.waiting.emplace_back(key, std::move(event));
+  if (loops_) std::ranges::move(loops_->take_held(), std::back_inserter(all.waiting));
   held_.clear();
   held_order_.clear();
-  return waiting;
+  all.requeues = queue_.take_requeues();
+  all.parking = parking_;
+  all.paused = paused_;
+  return all;
 }
 
 bool HookUnit::ready() const {
   return std::ranges::all_of(watches_, [](const auto& watch) { return watch.ready(); });
 }
 
-bool HookUnit::idle() const { return ready() && held_.empty() && queue_.idle() && runner_.running() == 0; }
+bool HookUnit::idle() const {
+  // A paused one has nothing to do until somebody lifts that.
+  return ready() && runner_.running() == 0 &&
+         std::ranges::all_of(watches_, [](const auto& watch) { return watch.caught_up(); }) &&
+         (!paused_.empty() || (held_.empty() && queue_.idle() && !(loops_ && loops_->holds())));
+}
 
 bool HookUnit::quiet() const { return runner_.running() == 0 && (stopped_ || !queue_.can_start()); }
 

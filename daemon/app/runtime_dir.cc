@@ -11,11 +11,15 @@
 #include <system_error>
 #include <vector>
 
+#include "base/log.h"
+#include "process/leftovers.h"
+
 namespace hookd::app {
 namespace {
 
-// A hookd that was killed leaves its folder with the hooks' kubeconfig behind: the next one clears it away. The number
-// in the name is the owner's process; ours in a container that was started anew is that of the one before.
+// A hookd that was killed leaves its folder with the hooks' kubeconfig behind, and hooks that run on: the next one
+// clears both away, or two calls for one object could run at once. The number in the name is the owner's process; ours
+// in a container that was started anew is that of the one before.
 void remove_left_behind(const std::string& parent) {
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(parent, error)) {
@@ -27,6 +31,9 @@ void remove_left_behind(const std::string& parent) {
     if (::lstat(entry.path().c_str(), &status) != 0 || !S_ISDIR(status.st_mode) || status.st_uid != ::geteuid())
       continue;
     if (pid != ::getpid() && (::kill(pid, 0) == 0 || errno != ESRCH)) continue;
+    if (const auto killed = process::kill_left_behind(name); !killed.empty())
+      log::warn("hooks of a hookd that was killed were running still, they were killed",
+                {{"pid", pid}, {"processes", process::describe(killed)}});
     std::filesystem::remove_all(entry.path(), error);
   }
 }

@@ -13,6 +13,8 @@
 #include "base/ids.h"
 #include "base/json_read.h"
 #include "base/time.h"
+#include "cli/call_url.h"
+#include "cli/call_worker.h"
 #include "cli/cli.h"
 #include "config/yaml_source.h"
 #include "hook/answer.h"
@@ -167,6 +169,14 @@ int run_call(const CallOptions& options) {
     if (auto valid = validate_json(input); !valid) return complain(valid.error().with("stdin"));
   }
 
+  if (const auto mode = (*hook)->run.mode; mode != hook::Run::Mode::kOnce) {
+    auto answer = mode == hook::Run::Mode::kUrl ? call_url(*hook, id, std::move(input))
+                                                : call_worker(*hook, id, std::move(input), options.kubeconfig);
+    if (answer) return report(**hook, {}, *std::move(answer));
+    fmt::print(stderr, "{}: {}: nothing would be applied\n", (*hook)->name, answer.error().what);
+    return 1;
+  }
+
   boost::asio::io_context context{1};
   AsioScheduler scheduler(context);
   process::PosixLauncher launcher(scheduler);
@@ -179,6 +189,8 @@ int run_call(const CallOptions& options) {
                                             hook::own_environment());
   spec.user = run.user;
   spec.limits = run.limits;
+  spec.temp_parent = runtime->path();
+  spec.keep_tmpdir = run.env.contains("TMPDIR");
   spec.timeout = run.timeout;
   spec.grace = run.grace;
   std::string output;

@@ -6,13 +6,14 @@
 #include <cstdio>
 
 #include "base/time.h"
+#include "cli/control_commands.h"
 #include "hook/native_loader.h"
 
 namespace hookd::cli {
 namespace {
 
 struct RunFlags {
-  std::string config_file, kubeconfig, context, listen, log_level, log_format, grace;
+  std::string config_file, kubeconfig, context, listen, log_level, log_format, grace, control, state_dir;
   std::vector<std::string> hooks;
   int concurrency = 0;
   bool dry_run = false, once = false, strict = false, no_reload = false;
@@ -39,6 +40,10 @@ void add_run_flags(CLI::App& run, RunFlags& flags) {
       ->type_name("N")
       ->check(CLI::Range(1, 1000));
   run.add_option("--grace", flags.grace, "How long calls may go on after SIGTERM")->type_name("DURATION");
+  run.add_option("--control", flags.control, "Unix socket for hookd status and its like, or off; default: see README")
+      ->type_name("PATH");
+  run.add_option("--state-dir", flags.state_dir, "Folder for what outlives a restart, or none; default: none")
+      ->type_name("DIR");
   run.add_flag("--dry-run", flags.dry_run,
                "Hooks run, their operations are sent as server-side dry runs, and the differences are logged");
   run.add_flag("--once", flags.once,
@@ -91,6 +96,31 @@ void add_play_flags(CLI::App& play, PlayOptions& options) {
   play.add_flag("-v,--verbose", options.verbose, "Show hookd's log too");
 }
 
+void add_rbac_flags(CLI::App& rbac, RbacOptions& options) {
+  rbac.option_defaults()->take_last();
+  rbac.add_option("DIR", options.hooks, "Folders with hooks, or hook files")->required()->type_name("")->take_all();
+  rbac.add_option("--service-account", options.service_account, "Who gets the rights; default hookd/hookd")
+      ->type_name("NAMESPACE/NAME");
+  rbac.add_flag("--no-service-account", options.no_service_account, "Do not print the ServiceAccount: it is there");
+  rbac.add_option("--name", options.name, "Of the roles and bindings; default: the service account's name")
+      ->type_name("NAME");
+  rbac.add_option("--kubeconfig", options.kubeconfig, "Ask this cluster which kinds there are; default: none is asked")
+      ->type_name("FILE");
+  rbac.add_option("--context", options.context, "Context of the kubeconfig; asks the cluster too")->type_name("NAME");
+  rbac.add_option("--crds", options.crds, "CustomResourceDefinitions beside those in DIR; a file or folder")
+      ->type_name("PATH")
+      ->take_all();
+  rbac.add_option("--config", options.config_file, "The daemon's config file: also the rights for its `state`")
+      ->type_name("FILE");
+  rbac.add_option("--state-config-map", options.state_config_map,
+                  "Also the rights for this ConfigMap (HOOKD_STATE_CONFIG_MAP of the daemon)")
+      ->type_name("NAMESPACE/NAME");
+  rbac.add_option("-o,--output", options.output, "yaml or json")
+      ->type_name("FORMAT")
+      ->check(CLI::IsMember({"yaml", "json"}));
+  rbac.add_flag("--strict", options.strict, "Exit with 1 if a hook may need more than can be known");
+}
+
 Result<config::DaemonConfig> daemon_config(const RunFlags& flags) {
   HOOKD_TRY(auto config, config::load_daemon_config(flags.config_file, config::process_environment()));
   if (!flags.hooks.empty()) config.hooks = flags.hooks;
@@ -109,6 +139,11 @@ Result<config::DaemonConfig> daemon_config(const RunFlags& flags) {
     return fail(Errc::kConfig, "--log-format {}: text or json was expected", flags.log_format);
   if (!flags.grace.empty()) {
     HOOKD_TRY(config.grace, parse_duration(flags.grace));
+  }
+  if (!flags.control.empty()) config.control = flags.control == "off" ? "" : flags.control;
+  if (!flags.state_dir.empty()) {
+    config.state_dir = flags.state_dir == "none" ? "" : flags.state_dir;
+    config.state_config_map.clear();
   }
   if (flags.concurrency > 0) config.concurrency = flags.concurrency;
   config.dry_run |= flags.dry_run;
@@ -160,6 +195,12 @@ int main(int argc, char** argv) {
       app.add_subcommand("test", "Run the tests (*.test.yaml) of hooks, without a cluster and on virtual time");
   add_test_flags(*test, test_options);
 
+  RbacOptions rbac_options;
+  auto* rbac = app.add_subcommand("rbac", "Print the least rights in the cluster that hooks need, as manifests");
+  add_rbac_flags(*rbac, rbac_options);
+
+  ControlCommands control_commands(app);
+
   PlayOptions play_options;
   auto* play = app.add_subcommand("play", "Run hooks on an API server inside hookd, and tell what happens");
   add_play_flags(*play, play_options);
@@ -176,10 +217,12 @@ int main(int argc, char** argv) {
       fmt::print(stderr, "hookd: {}\n", config.error().what);
       return 2;
     }
-    return run_daemon(*std::move(config));
+    return run_daemon(*std::move(config), {run_flags.config_file, [run_flags] { return daemon_config(run_flags); }});
   }
+  if (const auto code = control_commands.run()) return *code;
   if (*check) return run_check(check_folders, check_config);
   if (*test) return run_test(test_options);
+  if (*rbac) return run_rbac(rbac_options);
   if (*play) {
     if (play_options.server_only) return run_server(play_options);
     if (play_options.folder.empty()) {

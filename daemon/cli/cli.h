@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "app/config_change.h"
 #include "config/daemon_config.h"
 
 namespace hookd::cli {
@@ -40,12 +41,47 @@ struct PlayOptions {
   int port = 0;
 };
 
-int run_daemon(config::DaemonConfig config);
+struct RbacOptions {
+  std::vector<std::string> hooks;  // folders or files
+  std::string service_account = "hookd/hookd";
+  std::string name;                 // of the roles and bindings; "" = the account's
+  std::string kubeconfig, context;  // both "" = no cluster is asked
+  std::vector<std::string> crds;    // files or folders with CustomResourceDefinitions
+  std::string config_file;          // the daemon's, for its state; or
+  std::string state_config_map;     // NAMESPACE/NAME
+  std::string output = "yaml";
+  bool no_service_account = false;
+  bool strict = false;
+};
+
+int run_daemon(config::DaemonConfig config, app::ConfigSource source);
 int run_check(const std::vector<std::string>& folders, const std::string& config_file);
 int run_call(const CallOptions& options);
+int run_rbac(const RbacOptions& options);
 int run_test(const TestOptions& options);
 int run_play(const PlayOptions& options);
 int run_server(const PlayOptions& options);  // play --server-only
+
+// `hookd status`, `queue`, `runs` … (control_commands.h has what they share).
+struct AskOptions {
+  std::string socket;
+  bool json = false;
+  std::string hook;    // runs: or the id of a call
+  std::string what;    // snapshot: binding; retry, drop: key or id
+  std::string reason;  // pause
+  bool all = false, failed = false, input = false, follow = false;
+  size_t count = 20;
+};
+int run_status(const AskOptions& options);
+int run_queue(const AskOptions& options);
+int run_runs(const AskOptions& options);
+int run_snapshot(const AskOptions& options);
+int run_logs(const AskOptions& options);
+int run_retry(const AskOptions& options);
+int run_drop(const AskOptions& options);
+int run_pause(const AskOptions& options);
+int run_resume(const AskOptions& options);
+int run_reload(const AskOptions& options);
 
 // May what is written there have colours? Only on a terminal, and not with NO_COLOR.
 bool colours(int fd);

@@ -28,6 +28,8 @@ void Actions::carry_out(const Step& step, Done done) {
   switch (step.kind) {
     case Step::Kind::kObjects:
       return world_.hands().carry_out(step.operations, std::move(done));
+    case Step::Kind::kSource:
+      return later(std::move(done), tell(step.source));
     case Step::Kind::kFail:
       if (const auto& fail_of = step.fail;
           fail_of.what == Failing::What::kHook && world_.engine() && !world_.engine()->units().contains(fail_of.hook))
@@ -65,6 +67,13 @@ void Actions::fail_as_told(const Failing& failing) {
   }
   if (failing.silent) return world_.server().mute_watches();
   world_.transport().break_connections();
+}
+
+Result<void> Actions::tell(const SourceEvent& event) {
+  const auto* engine = world_.engine();
+  const auto unit = engine ? engine->units().find(event.hook) : decltype(engine->units().end()){};
+  if (!engine || unit == engine->units().end()) return fail(Errc::kConfig, "there is no hook \"{}\"", event.hook);
+  return unit->second->give_source_event(event.binding, event.data, event.old);
 }
 
 void Actions::run(const std::vector<std::string>& command, Done done) {

@@ -25,6 +25,7 @@ class Actions {
   void holds(const WaitFor& wait, std::function<void(Result<bool>)> done);
 
  private:
+  Result<void> tell(const SourceEvent& event);
   void fail_as_told(const Failing& failing);
   void run(const std::vector<std::string>& command, Done done);
   void later(Done done, Result<void> result);

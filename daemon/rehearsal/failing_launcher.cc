@@ -28,6 +28,10 @@ class CountedChild final : public process::Child {
   }
   int pid() const override { return real_->pid(); }
   void terminate() override { real_->terminate(); }
+  void more_input() override { real_->more_input(); }
+  void close_input() override { real_->close_input(); }
+  void pause_output() override { real_->pause_output(); }
+  void resume_output() override { real_->resume_output(); }
 
  private:
   std::unique_ptr<process::Child> real_;
@@ -47,6 +51,10 @@ class NoChild final : public process::Child {
   }
   int pid() const override { return 0; }
   void terminate() override {}
+  void more_input() override {}
+  void close_input() override {}
+  void pause_output() override {}
+  void resume_output() override {}
 
  private:
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
@@ -59,12 +67,22 @@ std::string hook_of(const process::ChildSpec& spec) {
   return {};
 }
 
+// The program of a source: it is no call and stays.
+bool is_source(const process::ChildSpec& spec) {
+  return !hook_of(spec).empty() && !spec.keep_stdin &&
+         std::ranges::none_of(spec.environment, [](const auto& entry) { return entry.starts_with("HOOKD_CALL_ID="); });
+}
+
 }  // namespace
 
 void FailingLauncher::fail_next(const std::string& hook, int code, int times) { faults_[hook] = {code, times}; }
 
 Result<std::unique_ptr<process::Child>> FailingLauncher::start(process::ChildSpec spec,
                                                                process::ChildHandlers handlers) {
+  if (is_source(spec)) return real_.start(std::move(spec), std::move(handlers));
+  // One that stays is at work only while it has something to do, which whoever gives it that knows; no call of its own
+  // can fail.
+  if (spec.keep_stdin) return real_.start(std::move(spec), std::move(handlers));
   if (const auto fault = faults_.find(hook_of(spec)); fault != faults_.end()) {
     const int code = fault->second.code;
     if (fault->second.times > 0 && --fault->second.times == 0) faults_.erase(fault);

@@ -8,6 +8,7 @@
 #include "app/folder_watch.h"
 #include "app/load_hooks.h"
 #include "base/fd.h"
+#include "base/inotify.h"
 #include "base/log.h"
 #include "base/scaled_scheduler.h"
 #include "base/time.h"
@@ -72,6 +73,8 @@ class Play {
                                   : fs::absolute(options_.kubeconfig).lexically_normal().string();
     options.load = [this] { return app::load_hook_folders({folder_}); };
     options.observer = &recorder_;
+    options.sources = sources_;
+    options.paths = &files_;
     HOOKD_TRY(world_, World::make({time_, real_, random_, launcher_}, std::move(options)));
     actions_ = std::make_unique<Actions>(*world_, recorder_, folder_,
                                          [this](std::string_view text) { account_.output(text); });
@@ -89,8 +92,10 @@ class Play {
     }
     HOOKD_TRY(const std::string text, read_file(file, 4u << 20));
     config::Problems problems(file);
-    steps_ = read_scenario(text, fs::absolute(file).string(), problems);
+    auto scenario = read_scenario(text, fs::absolute(file).string(), problems);
     if (!problems.empty()) return fail(Errc::kConfig, "{}", problems.text());
+    steps_ = std::move(scenario.steps);
+    sources_ = scenario.sources;
     has_scenario_ = true;
     return {};
   }
@@ -222,6 +227,7 @@ class Play {
   std::string folder_;
   boost::asio::io_context context_{1};
   AsioScheduler real_{context_};
+  Inotify files_{real_};
   ScaledScheduler time_{context_, options_.speed};
   process::PosixLauncher posix_{real_};
   FailingLauncher launcher_{posix_, time_};
@@ -233,6 +239,7 @@ class Play {
   std::vector<Step> steps_;
   size_t at_ = 0;
   bool has_scenario_ = false;
+  bool sources_ = true;
   std::unique_ptr<World> world_;
   embedded::Store::Subscription changes_;
   std::unique_ptr<Actions> actions_;

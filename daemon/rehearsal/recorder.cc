@@ -1,6 +1,6 @@
 #include "rehearsal/recorder.h"
 
-#include "rehearsal/operation_json.h"
+#include "apply/operation_json.h"
 
 namespace hookd::rehearsal {
 
@@ -53,7 +53,7 @@ void Recorder::operation_done(const hook::Call& call, const apply::Operation& op
   const CallRecord& known = record(call, true);
   if (keep > 0 && operations_.size() >= 2 * keep)
     operations_.erase(operations_.begin(), operations_.end() - static_cast<std::ptrdiff_t>(keep));
-  operations_.push_back({call.id, call.hook, operation.describe(), operation_json(operation), outcome});
+  operations_.push_back({call.id, call.hook, operation.describe(), apply::operation_json(operation), outcome});
   if (on_operation) on_operation(known, operations_.back());
 }
 

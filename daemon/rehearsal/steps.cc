@@ -144,6 +144,23 @@ void read_fail(Reader& r, Failing& fail) {
   r.finish();
 }
 
+void read_source_event(Reader& r, SourceEvent& event) {
+  r.required_string("hook", event.hook);
+  r.required_string("binding", event.binding);
+  r.require("data");
+  for (const char* key : {"data", "old"}) {
+    const Node* node = r.raw(key);
+    if (!node) continue;
+    const auto json = json_of(*node, r.path_of(key), r.problems());
+    if (!json) continue;
+    if (key == std::string_view("data"))
+      event.data = boost::json::serialize(*json);
+    else
+      event.old = boost::json::serialize(*json);
+  }
+  r.finish();
+}
+
 void read_command(const Node& node, const std::string& path, Problems& problems, Step& step) {
   if (node.kind == Node::Kind::kString) {
     step.command = {"sh", "-c", node.text};
@@ -170,7 +187,7 @@ void read_deletes(const Node& node, const std::string& path, Problems& problems,
 
 const std::set<std::string, std::less<>>& step_names(bool test) {
   static const std::set<std::string, std::less<>> kScenario{"apply", "create", "patch",   "delete", "run",
-                                                            "wait",  "fail",   "restart", "say"};
+                                                            "wait",  "fail",   "restart", "say",    "source"};
   static const std::set<std::string, std::less<>> kTest = [] {
     auto all = kScenario;
     all.insert({"advance", "expect"});
@@ -222,6 +239,10 @@ std::optional<Step> read_step(const Node& node, const std::string& path, const S
     step.kind = Step::Kind::kFail;
     Reader r(value, inner, problems);
     read_fail(r, step.fail);
+  } else if (step.name == "source") {
+    step.kind = Step::Kind::kSource;
+    Reader r(value, inner, problems);
+    read_source_event(r, step.source);
   } else if (step.name == "expect") {
     step.kind = Step::Kind::kExpect;
     step.expect.at = entry.at;
@@ -311,6 +332,12 @@ std::string Step::describe() const {
         line += (i ? ", " : " ") + operations[i].display();
       if (operations.size() > 5) line += fmt::format(" and {} more", operations.size() - 5);
       return line;
+    }
+    case Kind::kSource: {
+      constexpr size_t kShown = 100;
+      const bool whole = source.data.size() <= kShown;
+      return fmt::format("source {} of {} tells {}{}", source.binding, source.hook, source.data.substr(0, kShown),
+                         whole ? "" : "…");
     }
     case Kind::kAdvance:
       return "advance " + format_duration(time);

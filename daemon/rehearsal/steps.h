@@ -7,6 +7,7 @@
 //   - run: [kubectl, label, node, n1, a=b]  a command with KUBECONFIG, in the file's folder; must exit with 0
 //   - wait: 5s | {object: {…}} | {absent: {…}} | {called: HOOK} | {idle: true}, with timeout: 30s
 //   - fail: {hook: h, exit: 1, times: 2} | {api: {code: 409, …}} | {watch: cut}
+//   - source: {hook: h, binding: bus, data: {…}, old: {…}}     an event as if it came from outside
 //   - restart: true                         hookd is started anew, the server stays
 //   - say: text
 // and in tests only
@@ -74,8 +75,14 @@ struct Failing {
   bool silent = false;  // instead of cut
 };
 
+struct SourceEvent {
+  std::string hook, binding;
+  std::string data;                // JSON text
+  std::optional<std::string> old;  // JSON text
+};
+
 struct Step {
-  enum class Kind { kObjects, kAdvance, kWait, kExpect, kFail, kRestart, kRun, kSay } kind = Kind::kSay;
+  enum class Kind { kObjects, kSource, kAdvance, kWait, kExpect, kFail, kRestart, kRun, kSay } kind = Kind::kSay;
   config::Position at;                       // of its key
   std::string name;                          // its key: "apply"
   std::string text;                          // kSay
@@ -85,6 +92,7 @@ struct Step {
   WaitFor wait;
   Expectation expect;
   Failing fail;
+  SourceEvent source;
   std::vector<std::string> command;  // kRun
   std::string describe() const;      // one line for people: "delete Pod default/web-0"
 };

@@ -79,7 +79,7 @@ std::vector<TestDocument> read_tests(std::string_view text, const std::string& f
   return tests;
 }
 
-std::vector<Step> read_scenario(std::string_view text, const std::string& file, Problems& problems) {
+Scenario read_scenario(std::string_view text, const std::string& file, Problems& problems) {
   const auto documents = config::parse_yaml(text, problems);
   if (documents.size() != 1) {
     if (problems.empty()) problems.add({}, "", "expected one document with kind: Scenario, found {}", documents.size());
@@ -88,9 +88,11 @@ std::vector<Step> read_scenario(std::string_view text, const std::string& file, 
   Reader r(documents.front(), "", problems);
   read_head(r, "Scenario", nullptr, nullptr);
   r.require("steps");
-  auto steps = read_steps(r, "steps", {.folder = fs::path(file).parent_path().string()});
+  Scenario scenario;
+  scenario.steps = read_steps(r, "steps", {.folder = fs::path(file).parent_path().string()});
+  r.boolean("sources", scenario.sources);
   r.finish();
-  return steps;
+  return scenario;
 }
 
 }  // namespace hookd::rehearsal

@@ -36,7 +36,12 @@ struct TestDocument {
 std::vector<TestDocument> read_tests(std::string_view text, const std::string& file, bool update,
                                      config::Problems& problems);
 
-// A scenario: kind Scenario with `steps`, one document.
-std::vector<Step> read_scenario(std::string_view text, const std::string& file, config::Problems& problems);
+// A scenario: kind Scenario, one document, with `steps`; and `sources: false` if the steps tell what comes from outside
+// and the hooks' own sources are not to run.
+struct Scenario {
+  std::vector<Step> steps;
+  bool sources = true;
+};
+Scenario read_scenario(std::string_view text, const std::string& file, config::Problems& problems);
 
 }  // namespace hookd::rehearsal

@@ -46,7 +46,11 @@ class Rehearsal {
         real_(context_),
         posix_(real_),
         time_(
-            context_, [this] { return launcher_.running() > 0; }, test.now),
+            context_,
+            [this] {
+              return launcher_.running() > 0 || (world_ && (world_->url_calls() > 0 || world_->worker_calls() > 0));
+            },
+            test.now),
         launcher_(posix_, time_) {}
 
   TestResult run() {

@@ -26,7 +26,8 @@ World::World(WorldServices services, WorldOptions options)
       options_(std::move(options)),
       server_(services.scheduler, services.random, {}),
       transport_(server_, services.scheduler),
-      hands_transport_(std::make_unique<WithoutFaults>(transport_)) {}
+      hands_transport_(std::make_unique<WithoutFaults>(transport_)),
+      hook_transport_(services.real) {}
 
 World::~World() = default;
 
@@ -61,9 +62,11 @@ Result<void> World::load_hooks() {
   options.runtime_dir = options_.runtime_dir;
   options.load = options_.load;
   options.observer = options_.observer;
+  options.sources = options_.sources;
   options.environment = hook::own_environment();
   engine_ = std::make_unique<app::Engine>(
-      app::EngineServices{services_.scheduler, services_.random, transport_, services_.launcher, metrics_, store_},
+      app::EngineServices{services_.scheduler, services_.random, transport_, services_.launcher, metrics_, store_,
+                          nullptr, options_.paths, &hook_transport_},
       connection(), std::move(options));
   if (engine_->load()) return {};
   std::string problems;
@@ -78,6 +81,13 @@ Result<void> World::restart_hooks() {
   HOOKD_CHECK(load_hooks());
   start_hooks();
   return {};
+}
+
+size_t World::worker_calls() const {
+  size_t work = 0;
+  if (engine_)
+    for (const auto& [name, unit] : engine_->units()) work += unit->caller().at_work();
+  return work;
 }
 
 }  // namespace hookd::rehearsal

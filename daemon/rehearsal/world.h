@@ -11,6 +11,7 @@
 #include "embedded/transport.h"
 #include "rehearsal/failing_launcher.h"
 #include "rehearsal/hands.h"
+#include "rehearsal/hook_transport.h"
 #include "state/memory_store.h"
 
 namespace hookd::rehearsal {
@@ -29,6 +30,8 @@ struct WorldOptions {
   std::string kubeconfig_file;             // where the administrator's kubeconfig is written
   std::function<hook::LoadResult()> load;  // the hooks
   hook::CallObserver* observer = nullptr;
+  bool sources = false;          // do the hooks' sources run? Else their events come by steps only
+  PathWatcher* paths = nullptr;  // for them
 };
 
 class World {
@@ -51,6 +54,8 @@ class World {
   Scheduler& scheduler() { return services_.scheduler; }
   const std::string& kubeconfig_file() const { return options_.kubeconfig_file; }
   std::string url() const { return socket_->url(); }
+  size_t worker_calls() const;                                    // and what else processes that stay have to do
+  size_t url_calls() const { return hook_transport_.running(); }  // to hooks with a URL, under way
 
  private:
   World(WorldServices services, WorldOptions options);
@@ -62,6 +67,7 @@ class World {
   embedded::ApiServer server_;
   embedded::Transport transport_;
   std::unique_ptr<net::HttpTransport> hands_transport_;
+  HookTransport hook_transport_;
   std::unique_ptr<embedded::Socket> socket_;
   std::unique_ptr<Hands> hands_;
   metrics::Registry metrics_;

@@ -79,8 +79,8 @@ class EngineTest : public testing::Test {
     binding.kind = "Pod";
   }
   void start() {
-    engine =
-        std::make_unique<Engine>(EngineServices{scheduler, random, transport, launcher, metrics, store}, connection, options);
+    engine = std::make_unique<Engine>(EngineServices{scheduler, random, transport, launcher, metrics, store},
+                                      connection, options);
     ASSERT_TRUE(engine->load());
     engine->start();
     scheduler.advance(0s);

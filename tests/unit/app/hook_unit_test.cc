@@ -2,12 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include <filesystem>
-
-#include "base/json_read.h"
-#include "unit/support/fake_cluster.h"
-#include "unit/support/fake_launcher.h"
-#include "unit/support/log_tap.h"
+#include "unit/app/hook_unit_fixture.h"
 
 namespace hookd::app {
 namespace {
@@ -18,91 +13,6 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using Existing = hook::WatchBinding::Existing;
-
-class HookUnitTest : public testing::Test {
- protected:
-  HookUnitTest() {
-    std::string pattern = testing::TempDir() + "hookd-unit-XXXXXX";
-    options.runtime_dir = ::mkdtemp(pattern.data());
-    options.default_namespace = "a";
-    for (const auto& type : {test::pods(), test::nodes()}) cluster.serve(type);
-    hook->name = "h";
-    hook->run.command = {"/h.sh"};
-    launcher.script = [this](const std::shared_ptr<test::FakeLauncher::Started>& child) { serve(child); };
-  }
-  ~HookUnitTest() override { std::filesystem::remove_all(options.runtime_dir); }
-
-  hook::WatchBinding& watch(std::string name, std::string kind, std::vector<std::string> include = {}) {
-    auto& binding = hook->watches.emplace_back();
-    binding.name = std::move(name);
-    binding.kind = std::move(kind);
-    binding.include = std::move(include);
-    return binding;
-  }
-  hook::ScheduleBinding& schedule(std::string name, Duration every, std::vector<std::string> include = {}) {
-    auto& binding = hook->schedules.emplace_back();
-    binding.name = std::move(name);
-    binding.every = every;
-    binding.include = std::move(include);
-    return binding;
-  }
-  void start(std::vector<std::pair<std::string, hook::Event>> inherited = {}) {
-    unit = std::make_unique<HookUnit>(
-        hook, UnitServices{{scheduler, random, launcher, applier, metrics, options}, pool, slots, nullptr, once});
-    unit->start(std::move(inherited));
-    go();
-  }
-  void go(Duration time = 0s) { scheduler.advance(time); }
-
-  // The hook: notes what it was called with and answers as told.
-  void serve(const std::shared_ptr<test::FakeLauncher::Started>& child) {
-    const std::string input = child->read_input();
-    inputs.push_back(input);
-    const auto call = *parse_json(input);
-    std::string events;
-    for (const auto& event : call.at("events").as_array()) {
-      if (!events.empty()) events += ", ";
-      events += event.at("type").as_string().c_str();
-      if (event.as_object().contains("object"))
-        events += fmt::format(" {}:{}", event.at("object").at("metadata").at("name").as_string().c_str(),
-                              event.at("object").at("metadata").at("uid").as_string().c_str());
-      else
-        events += fmt::format(" {}", event.at("binding").as_string().c_str());
-    }
-    calls.push_back(events);
-    if (hang) return;
-    if (!output.empty()) child->print(output);
-    child->exit(exit_code);
-  }
-  std::vector<std::string> taken() { return std::exchange(calls, {}); }
-  void pod(std::string_view name, std::string_view uid, std::string_view meta = "") {
-    cluster.put(test::pods(), test::object_json(test::pods(), "a", name, uid, meta));
-    go();
-  }
-
-  ManualScheduler scheduler;
-  SeededRandom random;
-  test::FakeCluster cluster{scheduler};
-  test::FakeLauncher launcher{scheduler};
-  kube::Discovery discovery{cluster, scheduler};
-  kube::InformerPool pool{{cluster, discovery, scheduler, random, 500}, [] {}};
-  apply::Applier applier{cluster,
-                         [this](std::string_view version, std::string_view kind,
-                                std::function<void(Result<kube::ResourceType>)> callback) {
-                           discovery.resolve(version, kind, std::move(callback));
-                         },
-                         scheduler, random};
-  metrics::Registry metrics;
-  hook::RunnerOptions options;
-  queue::Slots slots{16};
-  std::shared_ptr<hook::Hook> hook = std::make_shared<hook::Hook>();
-  bool once = false;
-  bool hang = false;  // calls do not end by themselves
-  int exit_code = 0;
-  std::string output;
-  std::vector<std::string> inputs, calls;
-  std::unique_ptr<HookUnit> unit;
-};
 
 TEST_F(HookUnitTest, CarriesAnEventThroughToItsOperation) {
   watch("pods", "Pod");
@@ -152,7 +62,7 @@ TEST_F(HookUnitTest, HeldEventsKeepTheirOrder) {
   pod("x", "u3");  // a namesake
   cluster.release("/api/v1/nodes");
   go();
-  EXPECT_THAT(taken(), ElementsAre("Deleted x:u1, Added x:u3", "Added y:u2"));
+  EXPECT_THAT(taken(), ElementsAre("Deleted x:u1", "Added y:u2", "Added x:u3"));
 }
 
 TEST_F(HookUnitTest, ASyncComesFirstAndChangesAfterIt) {
@@ -347,7 +257,7 @@ TEST_F(HookUnitTest, WhatIsGivenUpIsParkedWithItsReason) {
   go(1min);
   EXPECT_EQ(taken().size(), 2u);
   ASSERT_EQ(unit->parked().size(), 1u);
-  EXPECT_EQ(unit->parked()[0].item.key, "pods./a/x");
+  EXPECT_EQ(unit->parked()[0].key, "pods./a/x");
   EXPECT_THAT(unit->parked()[0].error, HasSubstr("exit code 3"));
   EXPECT_TRUE(unit->failed());
   EXPECT_TRUE(unit->idle());
@@ -370,11 +280,11 @@ TEST_F(HookUnitTest, ParkedItemsAreBounded) {
   watch("pods", "Pod");
   hook->concurrency = 16;
   exit_code = 65;
-  for (size_t i = 0; i <= HookUnit::kMaxParked; ++i)
+  for (size_t i = 0; i <= Parking::kMaxItems; ++i)
     cluster.put(test::pods(), test::object_json(test::pods(), "a", "p" + std::to_string(i), "u" + std::to_string(i)));
   start();
   go(1s);
-  EXPECT_EQ(unit->parked().size(), HookUnit::kMaxParked);
+  EXPECT_EQ(unit->parked().size(), Parking::kMaxItems);
   EXPECT_EQ(tap.count("too many parked items"), 1u);
 }
 
@@ -388,7 +298,7 @@ TEST_F(HookUnitTest, StopLetsWhatRunsGoOnAndKeepsTheRest) {
   go();
   unit->stop();
   EXPECT_EQ(unit->running(), 1u);
-  auto waiting = unit->take_waiting();
+  auto waiting = unit->hand_over().waiting;
   ASSERT_EQ(waiting.size(), 2u);
   launcher.last().exit(0);
   go(1min);

@@ -1,11 +1,15 @@
 #include "app/runtime_dir.h"
 
 #include <gmock/gmock.h>
+#include <signal.h>
+#include <spawn.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 #include <filesystem>
 
 #include "base/fd.h"
+#include "process/leftovers.h"
 
 namespace hookd::app {
 namespace {
@@ -47,6 +51,28 @@ TEST_F(RuntimeDirTest, GoesWithAllThatIsInIt) {
     fs::create_directory(path + "/answers");
   }
   EXPECT_FALSE(fs::exists(path));
+}
+
+TEST_F(RuntimeDirTest, EndsHooksThatAKilledDaemonLeftAndNoOthers) {
+  const std::string gone = "hookd-4100000-abcdef";
+  fs::create_directory(parent + "/" + gone);
+  const auto start = [](std::string mark) {
+    std::string program = "/bin/sleep", time = "1000";
+    char* argv[] = {program.data(), time.data(), nullptr};
+    char* envp[] = {mark.data(), nullptr};
+    pid_t pid = 0;
+    EXPECT_EQ(::posix_spawn(&pid, program.c_str(), nullptr, nullptr, argv, envp), 0);
+    return pid;
+  };
+  const pid_t left = start("HOOKD_CHILD_ID=" + process::child_mark(gone, "1"));
+  const pid_t other = start("HOOKD_CHILD_ID=" + process::child_mark("hookd-4100000-abcdeg", "1"));
+  ASSERT_TRUE(RuntimeDir::make());
+  int status = 0;
+  EXPECT_EQ(::waitpid(left, &status, 0), left);
+  EXPECT_TRUE(WIFSIGNALED(status));
+  EXPECT_EQ(::waitpid(other, &status, WNOHANG), 0);
+  ::kill(other, SIGKILL);
+  ::waitpid(other, &status, 0);
 }
 
 TEST_F(RuntimeDirTest, ClearsAwayWhatAKilledDaemonLeftAndNothingElse) {

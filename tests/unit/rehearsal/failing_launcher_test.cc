@@ -11,10 +11,11 @@ using testing::ElementsAre;
 
 class FailingLauncherTest : public testing::Test {
  protected:
-  std::unique_ptr<process::Child> start(const std::string& hook) {
+  std::unique_ptr<process::Child> start(const std::string& hook, bool stays = false) {
     process::ChildSpec spec;
+    spec.keep_stdin = stays;
     spec.command = {"/x"};
-    spec.environment = {"PATH=/bin", "HOOKD_HOOK=" + hook};
+    spec.environment = {"PATH=/bin", "HOOKD_CALL_ID=c", "HOOKD_HOOK=" + hook};
     process::ChildHandlers handlers;
     handlers.on_exit = [this](const process::ChildExit& exit) { exits.push_back(exit.code); };
     return *launcher.start(std::move(spec), std::move(handlers));
@@ -55,6 +56,17 @@ TEST_F(FailingLauncherTest, CountsRealProcessesUntilTheyEndOrAreDropped) {
   a.reset();
   b.reset();
   EXPECT_EQ(launcher.running(), 0u);
+}
+
+// A worker is no call, and idle most of the time: a virtual clock must go on.
+TEST_F(FailingLauncherTest, ProcessesThatStayAreNeitherCountedNorMadeToFail) {
+  launcher.fail_next("h", 1, 1);
+  const auto worker = start("h", true);
+  scheduler.run_posted();
+  EXPECT_EQ(real.started.size(), 1u);
+  EXPECT_TRUE(exits.empty());
+  EXPECT_EQ(launcher.running(), 0u);
+  EXPECT_TRUE(launcher.has_fault_left("h"));
 }
 
 TEST_F(FailingLauncherTest, ADroppedFailureTellsNothing) {

@@ -179,13 +179,33 @@ TEST_F(TestDocumentTest, AnEmptyExpectationIsForUpdateToFill) {
 
 TEST_F(TestDocumentTest, AScenarioHasNoExpectations) {
   config::Problems found("scenario.yaml");
-  const auto steps =
+  const auto scenario =
       read_scenario("apiVersion: hookd/v1\nkind: Scenario\nsteps:\n  - say: hi\n  - apply: cluster.yaml\n",
                     folder + "/scenario.yaml", found);
   EXPECT_TRUE(found.empty()) << found.text();
-  EXPECT_EQ(steps.size(), 2u);
+  EXPECT_EQ(scenario.steps.size(), 2u);
+  EXPECT_TRUE(scenario.sources);
   read_scenario("apiVersion: hookd/v1\nkind: Scenario\nsteps:\n  - advance: 1s\n", folder + "/scenario.yaml", found);
   EXPECT_THAT(found.text(), HasSubstr("scenario.yaml:4:5: steps[0].advance: is a step of tests only"));
+}
+
+TEST_F(TestDocumentTest, AScenarioMayTellTheEventsOfSourcesItself) {
+  config::Problems found("scenario.yaml");
+  const auto scenario = read_scenario(
+      "apiVersion: hookd/v1\nkind: Scenario\nsources: false\nsteps:\n"
+      "  - source: {hook: h, binding: bus, data: {n: 1}, old: text}\n  - source: {hook: h, binding: bus, data: null}\n",
+      folder + "/scenario.yaml", found);
+  ASSERT_TRUE(found.empty()) << found.text();
+  EXPECT_FALSE(scenario.sources);
+  ASSERT_EQ(scenario.steps.size(), 2u);
+  EXPECT_EQ(scenario.steps[0].source.data, "{\"n\":1}");
+  EXPECT_EQ(scenario.steps[0].source.old, "\"text\"");
+  EXPECT_EQ(scenario.steps[0].describe(), "source bus of h tells {\"n\":1}");
+  EXPECT_EQ(scenario.steps[1].source.data, "null");
+  EXPECT_FALSE(scenario.steps[1].source.old);
+  read_scenario("apiVersion: hookd/v1\nkind: Scenario\nsteps:\n  - source: {hook: h}\n", folder + "/scenario.yaml",
+                found);
+  EXPECT_THAT(found.text(), testing::AllOf(HasSubstr("\"binding\" is missing"), HasSubstr("\"data\" is missing")));
 }
 
 }  // namespace

@@ -1,0 +1,42 @@
+// Which store the daemon has, by its config, and when what it kept is known. Thread: loop only.
+//
+//   stateDir            state/sqlite_store.h       known after open()
+//   state.configMap     state/config_map_store.h   known once it was read; hooks start after that
+//   neither, dryRun     state/memory_store.h       nothing outlives the process
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/random.h"
+#include "config/daemon_config.h"
+#include "kube/client.h"
+#include "state/config_map_store.h"
+#include "state/sqlite_store.h"
+#include "state/store.h"
+
+namespace hookd::app {
+
+class KeptState {
+ public:
+  KeptState(const config::DaemonConfig& config, Scheduler& scheduler, Random& random);
+
+  Result<void> open();  // Errors: kConfig: the folder, or another daemon has it
+  // `known` once; from inside for stores that are known already. `api` must stay until close().
+  void start(kube::Api& api, std::function<void()> known);
+  void close();  // no request any more
+
+  state::Store& store() { return *store_; }
+  bool known() const { return known_; }
+  std::optional<std::string> trouble() const;  // one line for readyz and status
+
+ private:
+  std::unique_ptr<state::Store> store_;
+  state::SqliteStore* sqlite_ = nullptr;
+  state::ConfigMapStore* config_map_ = nullptr;
+  bool known_ = false;
+};
+
+}  // namespace hookd::app

@@ -1,1 +1,0 @@
-#include "control/paths.h"
