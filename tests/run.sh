@@ -42,6 +42,8 @@ if [ "$mode" = bench ]; then
   export HOOKD_BIN=$PWD/build/bench/hookd
   section "the API server inside hookd"
   /usr/bin/python3 tests/bench/bench_embedded.py
+  section "the hook runtime"
+  /usr/bin/python3 tests/bench/bench_runtime.py
   section "on a real cluster"
   exec /usr/bin/python3 tests/bench/bench_cluster.py
 fi

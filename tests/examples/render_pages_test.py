@@ -44,5 +44,5 @@ def test_without_a_list_of_pages_nothing_is_taken_away(tmp_path: Path, text: str
 
 def test_hook_watches_the_namespace_of_its_role() -> None:
     hook = yaml.safe_load((FOLDER / "hook.yaml").read_text())["spec"]
-    role = next(o for o in yaml.safe_load_all((FOLDER / "site.yaml").read_text()) if o["kind"] == "Role")
+    role = next(o for o in yaml.safe_load_all((FOLDER / "rbac.yaml").read_text()) if o["kind"] == "Role")
     assert hook["watch"][0]["namespaces"]["names"] == [role["metadata"]["namespace"]]
