@@ -69,8 +69,14 @@ void HookUnit::start(Inheritance inherited) {
     for (auto& watch : watches_)
       if (watch.binding().ignore_own_writes) watch.ignore_own_writes(*services_.runner.own_writes);
   // Older than what the first lists tell: the deletion of an object comes before its namesake.
-  for (auto& [key, event] : inherited.waiting)
-    if (event.type != hook::Event::Type::kSource && still_wanted(event)) emit(key, std::move(event), false);
+  for (auto& [key, event] : inherited.waiting) {
+    if (event.type == hook::Event::Type::kSource || !still_wanted(event)) continue;
+    // A watch that is not started yet takes it as told, and does not tell it again as missed.
+    if (event.type == hook::Event::Type::kDeleted)
+      for (auto& watch : watches_)
+        if (watch.binding().name == event.binding) watch.deletion_handled(*event.object);
+    emit(key, std::move(event), false);
+  }
   for (auto& watch : watches_) watch.start();
   for (const auto& binding : hook_->schedules) {
     auto& schedule = schedules_.emplace_back(
@@ -218,8 +224,11 @@ void HookUnit::merge(std::vector<hook::Event>& waiting, hook::Event next) {
 // object.
 void HookUnit::bring_up_to_date(hook::Queue::Item& item) const {
   std::erase_if(item.events, [&](hook::Event& event) {
-    if (!event.object || event.type == hook::Event::Type::kDeleted) return false;
+    if (!event.object) return false;
     const auto* watch = find_watch(event.binding);
+    // A deletion that comes late, of an object that left and is back (`when`): the hook was told of its return since.
+    if (event.type == hook::Event::Type::kDeleted)
+      return (event.again || event.overtaken) && watch && watch->inside(event.object->key(), event.object->uid);
     // The hook's own writes behind the event bring none themselves.
     const bool quiet_writes = watch && watch->binding().ignore_own_writes;
     if (!event.again && !event.overtaken && !quiet_writes) return false;
@@ -282,7 +291,8 @@ void HookUnit::finish(hook::Queue::Batch batch, hook::Queue::Verdict verdict, Du
 std::optional<hook::Event> HookUnit::namesake_of(const hook::Event& event) const {
   if (event.type != hook::Event::Type::kDeleted || (!event.again && !event.overtaken)) return std::nullopt;
   const auto* watch = find_watch(event.binding);
-  const auto now = watch ? watch->inside(event.object->key()) : std::nullopt;
+  if (!watch || !watch->binding().added) return std::nullopt;  // it did nothing for one that came
+  const auto now = watch->inside(event.object->key());
   if (!now || now->object->uid == event.object->uid) return std::nullopt;
   hook::Event namesake = event;
   namesake.type = hook::Event::Type::kAdded;

@@ -187,6 +187,11 @@ void HookUnit::run_again(Parked item) {
 }
 
 size_t HookUnit::drop(const std::string& key_or_id) {
+  if (runner_.state().per_object())
+    for (const Parked& item : parking_.all())
+      if (key_or_id.empty() || item.key == key_or_id || item.id == key_or_id)
+        for (const hook::Event& event : item.events)
+          if (event.object) forget_state_soon(item.key, *event.object);
   size_t count = parking_.drop(key_or_id);
   for (const std::string& key : key_or_id.empty() ? queue_.delayed_keys() : std::vector{key_or_id}) {
     const auto forgotten = queue_.forget_failed(key);

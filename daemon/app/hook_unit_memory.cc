@@ -28,16 +28,24 @@ void HookUnit::handled(const hook::Queue::Item& item) {
     if (event->object) return forget_state_soon(item.key, *event->object);
 }
 
-// A state of an object goes when no binding has the object any more and nothing about it waits or runs. Looked at in a
-// turn of its own, when the queue knows.
+// A state of an object goes when no binding has the object any more and nothing about it waits, runs, is asked for
+// later or is parked: that call still needs it. Looked at in a turn of its own, when the queue knows.
 void HookUnit::forget_state_soon(const std::string& key, const cache::Object& object) {
-  services_.runner.scheduler.post(
-      [this, alive = std::weak_ptr(alive_), key, object_key = object.key(), uid = object.uid] {
-        if (!alive.lock() || queue_.has(key) || held_.contains(key)) return;
-        const bool inside =
-            std::ranges::any_of(watches_, [&](const auto& watch) { return watch.inside(object_key, uid).has_value(); });
-        if (!inside) runner_.state().erase_object(key);
+  services_.runner.scheduler.post([this, alive = std::weak_ptr(alive_), key, object_key = object.key()] {
+    if (!alive.lock() || queue_.has(key) || held_.contains(key)) return;
+    if (std::ranges::any_of(parking_.all(), [&](const Parked& item) { return item.key == key; })) return;
+    bool later = false;
+    if (queue_.requeues() > 0)
+      queue_.each([&](const hook::Queue::Look& look) {
+        later = look.key == key;
+        return !later;
       });
+    if (later) return;
+    // Whatever its uid: what is there may be a namesake's by now, and another binding may know of that later.
+    const bool inside =
+        std::ranges::any_of(watches_, [&](const auto& watch) { return watch.inside(object_key).has_value(); });
+    if (!inside) runner_.state().erase_object(key);
+  });
 }
 
 }  // namespace hookd::app

@@ -34,6 +34,10 @@ class ConditionTask final : public Task {
   void change(const std::string& current) {
     const auto uid = json_string_at(current, {"metadata", "uid"}).value_or("");
     const auto version = json_string_at(current, {"metadata", "resourceVersion"}).value_or("");
+    // The patch replaces the list: without its version nothing would stop it from writing over what was not read.
+    if (uid.empty() || version.empty())
+      return finish(Outcome::Kind::kRetry,
+                    fmt::format("{}: the server's answer is no object, no condition set", op_.display()));
     if (!op_.uid.empty() && uid != op_.uid)
       return finish(
           Outcome::Kind::kNotNeeded,

@@ -17,7 +17,8 @@ size_t size_of(const hook::Event& event) {
 // nullopt: larger than `limit`, it tells of Secrets, or holds back a source (Event::ticket). Stops looking there:
 // snapshots may be huge.
 std::optional<size_t> small_size(const hook::Call& call, size_t limit) {
-  size_t bytes = 0;
+  size_t bytes = size_of(call.state);
+  if (bytes > limit) return std::nullopt;
   if (call.events.size() > kKeptEvents) return std::nullopt;
   for (const auto& event : call.events) {
     bytes += size_of(event) + sizeof event;
@@ -110,6 +111,7 @@ KeptCall keep_call(const hook::Call& call, size_t limit_bytes) {
     copier.text(event.old_data, false);
     kept.bytes += sizeof event;
   }
+  copier.text(copy->state, false);
   for (auto& [binding, snapshot] : copy->objects) {
     const auto entries = std::move(snapshot.entries);
     snapshot.entries.clear();

@@ -121,12 +121,13 @@ void RunHistory::call_ended(const hook::CallResult& result) {
   if (result.exit) run->exit = *result.exit;
   run->wall = result.exit ? result.exit->wall : scheduler_.now() - begun_[id];
   run->result = result.result;
-  run->error = cut(result.error);
+  if (const auto* env = env_of_ ? env_of_(run->hook) : nullptr; env && !env->empty())
+    run->mask = std::make_shared<Mask>(*env);
+  // At once: it stays as the hook's last error when the hook, and what is known of its secrets, is another.
+  run->error = cut(run->mask ? run->mask->apply(std::string(result.error)) : result.error);
   run->then = result.then;
   run->requeue_after = result.requeue_after;
   run->bytes += run->said.size() + run->error.size();
-  if (const auto* env = env_of_ ? env_of_(run->hook) : nullptr; env && !env->empty())
-    run->mask = std::make_shared<Mask>(*env);
 
   RunTotals& totals = totals_[run->hook];
   totals.last = scheduler_.wall_now();

@@ -91,6 +91,9 @@ int become(const Identity& identity) {
     return is_it ? 0 : errno;  // root without CAP_SETGID
   if (::setresgid(identity.gid, identity.gid, identity.gid) != 0) return errno;
   if (::setresuid(uid, uid, uid) != 0) return errno;
+  // The kernel takes capabilities away only from who was root: those that a service manager gave to a hookd of another
+  // user (AmbientCapabilities=CAP_SETUID) would let the command become root. Source: capabilities(7).
+  if (uid != 0) ::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
   return 0;
 }
 

@@ -57,6 +57,9 @@ void ConfigMapStore::read() {
 void ConfigMapStore::read_done(Result<kube::ApiResponse> result) {
   // The call that runs this goes later, in a turn of its own.
   scheduler_.post([call = std::shared_ptr<kube::ApiCall>(std::move(call_))] {});
+  // A page of something before the server is not a ConfigMap without data: a pause in it would be lifted.
+  if (result && json_string_at(result->body, {"metadata", "resourceVersion"}).value_or("").empty())
+    result = fail(Errc::kDecode, "the answer is no ConfigMap");
   const bool missing =
       !result && result.error().code == Errc::kNotFound && result.error().reason != "NamespaceNotFound";
   if (!result && !missing) {
@@ -64,7 +67,7 @@ void ConfigMapStore::read_done(Result<kube::ApiResponse> result) {
     timer_ = scheduler_.after(backoff_.next(), [this] { read(); });
     return;
   }
-  backoff_.reset();
+  if (!ready_) backoff_.reset();  // else the write that follows tells whether it goes on
   trouble_.reset();
   take_over(missing ? std::string() : result->body, !ready_);
   if (ready_) return;

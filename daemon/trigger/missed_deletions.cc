@@ -65,6 +65,9 @@ void MissedDeletions::next() {
 void MissedDeletions::settle_front(bool gone) {
   const Row row = std::move(missing_.front());
   missing_.pop_front();
+  // While the server was asked it may have been told (a namesake came) or listed: that is newer than the answer.
+  const Now now = seams_.look(row);
+  if (now == Now::kHere || now == Now::kTold) return;
   if (!gone) return known_.forget(row.object, row.uid);
   ++told_;
   seams_.tell(row);
@@ -88,10 +91,12 @@ void MissedDeletions::ask(const Row& row) {
 
 void MissedDeletions::answered(Result<kube::ApiResponse> result) {
   const Row& row = missing_.front();
+  const auto uid = result ? json_string_at(result->body, {"metadata", "uid"}) : std::nullopt;
+  // A 200 from something before the server (a login page, a truncated body) says nothing of the object.
+  if (result && !uid) result = fail(Errc::kDecode, "the answer is no object");
   bool gone = true;
   if (result) {
-    const bool same = json_string_at(result->body, {"metadata", "uid"}) == row.uid;
-    gone = !same || !seams_.matches(result->body);
+    gone = *uid != row.uid || !seams_.matches(result->body);
     if (!gone) {
       doubtful_ = true;
       log::warn("an object is not in the list, but there: it is not told as deleted", {{"object", row.object}});

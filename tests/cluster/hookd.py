@@ -49,7 +49,8 @@ class Hookd:
         ]  # fmt: skip
         # A KUBECONFIG of the person who runs the tests must not decide anything.
         inherited = {name: value for name, value in os.environ.items() if name != "KUBECONFIG" and not name.startswith("HOOKD_")}
-        self._env = {**inherited, **(env or {})}
+        # With the sanitizers freed memory stays for a while, which must not hide what hookd itself keeps.
+        self._env = {"ASAN_OPTIONS": "quarantine_size_mb=16", **inherited, **(env or {})}
 
     def start(self) -> Hookd:
         if self._child and self._child.exit_code() is None:

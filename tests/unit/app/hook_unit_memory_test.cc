@@ -209,6 +209,116 @@ TEST_F(HookUnitMemoryTest, ADeletionDroppedByHandIsNotToldAgain) {
   EXPECT_THAT(taken(), IsEmpty());
 }
 
+// A hook that fails on a deletion, and a person who mends its file: its next version has the event from the one before.
+TEST_F(HookUnitMemoryTest, ADeletionThatIsHandedOverIsNotToldAgainByTheNextVersion) {
+  watch("pods", "Pod").existing = hook::WatchBinding::Existing::kNone;
+  start();
+  pod("x", "u1");
+  taken();
+  exit_code = 1;
+  cluster.remove(test::pods(), "a", "x");
+  go();
+  EXPECT_THAT(taken(), ElementsAre("Deleted x:u1"));
+  pod("x", "u2");
+  EXPECT_THAT(taken(), IsEmpty()) << "it waits for the deletion";
+  exit_code = 0;
+  hang = true;
+  const auto old = std::move(unit);
+  old->stop(true);
+  EXPECT_TRUE(old->over());
+  start(old->hand_over());
+  go(1min);
+  hang = false;
+  launcher.started.back()->exit(0);
+  go(1min);
+  EXPECT_THAT(taken(), ElementsAre("Deleted x:u1", "Added x:u2"));
+  EXPECT_EQ(rows("known"), 1u) << "the namesake";
+  restart();
+  EXPECT_THAT(taken(), IsEmpty());
+}
+
+TEST_F(HookUnitMemoryTest, AnObjectsStateStaysForTheCallThatItsDeletionAskedFor) {
+  watch("pods", "Pod");
+  hook->state = hook::StateOptions{Per::kObject};
+  start();
+  output = R"({"state":{"external":"id-7"}})";
+  pod("x", "u1");
+  output = R"({"requeueAfter":"30s"})";  // the teardown has begun
+  cluster.remove(test::pods(), "a", "x");
+  go(10s);
+  EXPECT_THAT(taken(), ElementsAre("Added x:u1", "Deleted x:u1"));
+  EXPECT_EQ(rows("state"), 1u);
+  output = "{}";
+  go(30s);
+  EXPECT_THAT(taken(), ElementsAre("Deleted x:u1"));
+  EXPECT_EQ(state_of_last_call(), R"({"external":"id-7"})");
+  go();
+  EXPECT_EQ(rows("state"), 0u);
+}
+
+TEST_F(HookUnitMemoryTest, AnObjectsStateStaysWhileItsDeletionIsParked) {
+  watch("pods", "Pod");
+  hook->state = hook::StateOptions{Per::kObject};
+  start();
+  output = R"({"state":{"external":"id-7"}})";
+  pod("x", "u1");
+  pod("y", "u2");
+  output = "";
+  exit_code = 65;
+  cluster.remove(test::pods(), "a", "x");
+  cluster.remove(test::pods(), "a", "y");
+  go();
+  EXPECT_EQ(unit->parked().size(), 2u);
+  EXPECT_EQ(rows("state"), 2u);
+  taken();
+  exit_code = 0;
+  EXPECT_EQ(unit->retry("pods./a/x"), 1u);
+  go();
+  EXPECT_THAT(taken(), ElementsAre("Deleted x:u1"));
+  EXPECT_EQ(state_of_last_call(), R"({"external":"id-7"})");
+  EXPECT_EQ(rows("state"), 1u) << "done with x";
+  EXPECT_EQ(unit->drop("pods./a/y"), 1u);
+  go();
+  EXPECT_EQ(rows("state"), 0u);
+}
+
+// The binding did not ask for Added: a hook that takes every call for a deletion must not be called for a live object.
+TEST_F(HookUnitMemoryTest, ALateDeletionLeavesTheNamesakeAndItsStateAlone) {
+  watch("pods", "Pod").added = false;
+  hook->state = hook::StateOptions{Per::kObject};
+  start();
+  pod("x", "u1");
+  output = R"({"requeueAfter":"30s"})";
+  cluster.remove(test::pods(), "a", "x");
+  go();
+  EXPECT_THAT(taken(), ElementsAre("Deleted x:u1"));
+  output = R"({"state":"of the namesake"})";
+  pod("x", "u2");
+  pod("x", "u2", R"("labels":{"a":"1"})");
+  EXPECT_THAT(taken(), ElementsAre("Modified x:u2"));
+  output = "{}";
+  go(1min);
+  EXPECT_THAT(taken(), ElementsAre("Deleted x:u1"));
+  pod("x", "u2", R"("labels":{"a":"2"})");
+  EXPECT_THAT(taken(), ElementsAre("Modified x:u2"));
+  EXPECT_EQ(state_of_last_call(), "\"of the namesake\"");
+}
+
+TEST_F(HookUnitMemoryTest, ADeletionThatWasAskedForAgainIsNotToldOfAnObjectThatIsBack) {
+  watch("pods", "Pod").when = *filter::Filter::compile(".metadata.labels.on == \"1\"");
+  start();
+  pod("x", "u1", R"("labels":{"on":"1"})");
+  output = R"({"requeueAfter":"30s"})";
+  pod("x", "u1", R"("labels":{"on":"2"})");
+  EXPECT_THAT(taken(), ElementsAre("Added x:u1", "Deleted x:u1"));
+  output = "{}";
+  pod("x", "u1", R"("labels":{"on":"1"})");
+  EXPECT_THAT(taken(), ElementsAre("Added x:u1"));
+  go(1min);
+  EXPECT_THAT(taken(), IsEmpty()) << "the hook would undo what it did for the object that is there";
+  EXPECT_EQ(rows("known"), 1u);
+}
+
 TEST_F(HookUnitMemoryTest, AnUnnamedConditionIsOfTheObjectOfTheCall) {
   watch("pods", "Pod");
   start();

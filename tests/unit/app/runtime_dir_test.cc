@@ -31,6 +31,20 @@ class RuntimeDirTest : public testing::Test {
   std::string parent, before;
 };
 
+// As of two containers with one /tmp, in each of which hookd is process 1.
+TEST_F(RuntimeDirTest, LeavesTheFolderOfOneThatLivesEvenWithItsOwnNumber) {
+  auto first = RuntimeDir::make();
+  ASSERT_TRUE(first) << first.error().what;
+  const std::string path = first->path();
+  {
+    auto second = RuntimeDir::make();
+    ASSERT_TRUE(second) << second.error().what;
+    EXPECT_NE(second->path(), path);
+    EXPECT_TRUE(fs::exists(path));
+  }
+  EXPECT_TRUE(fs::exists(path));
+}
+
 TEST_F(RuntimeDirTest, OthersPassThroughItButCannotLookOrWrite) {
   auto made = RuntimeDir::make();
   ASSERT_TRUE(made) << made.error().what;

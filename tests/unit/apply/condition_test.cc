@@ -44,6 +44,13 @@ TEST_F(ConditionTest, IsAddedAndTheOthersStayAsTheyAre) {
                               R"("message":"all is well"}])"));
 }
 
+// A merge patch replaces the list: what is not known must not be written over.
+TEST_F(ConditionTest, AnAnswerThatIsNoObjectIsNotAnObjectWithoutConditions) {
+  api.on("GET", kPath, ok("<html>maintenance</html>"));
+  EXPECT_EQ(set().kind, Kind::kRetry);
+  EXPECT_THAT(api.lines(), ElementsAre(std::string("GET ") + kPath));
+}
+
 TEST_F(ConditionTest, NothingIsSentWhenNothingDiffers) {
   api.on(
       "GET", kPath,

@@ -146,6 +146,35 @@ TEST_F(RunHistoryTest, CutsALargeCallAndSaysSo) {
   EXPECT_THAT(text, HasSubstr("big"));  // who it was about
 }
 
+TEST_F(RunHistoryTest, CutsALargeState) {
+  const auto one = call("c1");
+  one->state = std::make_shared<const std::string>('"' + std::string(RunHistory::kInputBytes, 's') + '"');
+  history.call_started(*one);
+  history.call_ended(result(*one));
+  const auto& run = *history.find("c1");
+  EXPECT_FALSE(run.input.whole());
+  EXPECT_EQ(run.input.texts_left_out, 1u);
+  EXPECT_LT(run_document(run, {}).size(), 10'000u);
+
+  const auto small = call("c2");
+  small->state = std::make_shared<const std::string>('"' + std::string(10'000, 's') + '"');
+  history.call_started(*small);
+  history.call_ended(result(*small));
+  EXPECT_TRUE(history.find("c2")->input.whole());
+  EXPECT_GT(history.find("c2")->bytes, 10'000u);
+}
+
+TEST_F(RunHistoryTest, MasksTheErrorOfAHookThatIsGoneToo) {
+  const std::map<std::string, std::string> env{{"API_TOKEN", "tok-4711"}};
+  history.set_env_of([&](const std::string&) { return &env; });
+  ran("c1", "h", "failed", "tok-4711 was refused");
+  const Mask of_those_that_are_there;
+  const auto& run = *history.find("c1");
+  EXPECT_THAT(run_document(run, of_those_that_are_there), Not(HasSubstr("tok-4711")));
+  EXPECT_THAT(runs_document({&run}, of_those_that_are_there), Not(HasSubstr("tok-4711")));
+  EXPECT_THAT(history.totals("h")->last_error, Not(HasSubstr("tok-4711")));
+}
+
 TEST_F(RunHistoryTest, DoesNotHoldBackASource) {
   const auto one = call("c1");
   auto ticket = std::make_shared<int>(1);

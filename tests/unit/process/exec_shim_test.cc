@@ -201,6 +201,33 @@ TEST_F(ExecShimAsRootTest, WithoutRootTheUserCannotBeChanged) {
   EXPECT_EQ(run(spec).out, "ran\n");
 }
 
+TEST_F(ExecShimAsRootTest, AnotherUserHasNoCapabilitiesOfHookd) {
+  char self[4096]{};
+  ASSERT_GT(::readlink("/proc/self/exe", self, sizeof self - 1), 0);
+  ChildSpec spec;  // a hookd that systemd started with User= and AmbientCapabilities=
+  spec.command = {"setpriv",
+                  "--reuid",
+                  "65533",
+                  "--regid",
+                  "65533",
+                  "--inh-caps",
+                  "+setuid,+setgid",
+                  "--ambient-caps",
+                  "+setuid,+setgid",
+                  "--clear-groups",
+                  self,
+                  "__exec",
+                  "--user",
+                  "nobody",
+                  "--",
+                  "/bin/sh",
+                  "-c",
+                  "id -u; grep -E '^Cap(Prm|Eff|Amb)' /proc/self/status"};
+  const Ran ran = run(spec);
+  EXPECT_EQ(ran.out, "65534\nCapPrm:\t0000000000000000\nCapEff:\t0000000000000000\nCapAmb:\t0000000000000000\n")
+      << ran.err;
+}
+
 TEST_F(ExecShimAsRootTest, AFileThatTheUserMayNotRunIsToldByTheExit) {
   TemporaryFolder folder;
   ChildSpec spec;

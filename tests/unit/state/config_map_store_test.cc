@@ -46,6 +46,8 @@ class OneConfigMap final : public kube::Api {
   std::string holder;
   int version = 0;  // 0 = it is not there
   std::optional<Error> refuse;
+  bool restless = false;  // somebody writes after each GET
+  bool garbled = false;   // a GET gets something that is no object
   std::vector<std::string> requests;
 
  private:
@@ -59,7 +61,10 @@ class OneConfigMap final : public kube::Api {
     if (refuse) return fail(*refuse);
     if (request.method == "GET") {
       if (version == 0) return fail(Error{Errc::kNotFound, "configmaps \"state\" not found", 404, "NotFound", {}});
-      return kube::ApiResponse{200, object(), "application/json", {}};
+      if (garbled) return kube::ApiResponse{200, "<html>maintenance</html>", "text/html", {}};
+      const std::string now = object();
+      if (restless) ++version;
+      return kube::ApiResponse{200, now, "application/json", {}};
     }
     if (request.method == "POST" && version != 0) return fail(Error{Errc::kExists, "exists", 409, "AlreadyExists", {}});
     const auto given = json_string_at(request.body, {"metadata", "resourceVersion"}).value_or("");
@@ -190,6 +195,36 @@ TEST_F(ConfigMapStoreTest, ChangesByPeopleAreWrittenOver) {
   server.refuse.reset();
   scheduler.advance(10s);
   EXPECT_EQ(server.data("state"), "\"h\": 2\n");
+}
+
+// Else the pause of a guard would be lifted by a proxy's page.
+TEST_F(ConfigMapStoreTest, AnAnswerThatIsNoObjectIsNotAnEmptyState) {
+  server.version = 1;
+  server.content = {{"paused", "\"h\": {\"why\":\"guard\"}\n"}};
+  server.holder = "before";
+  server.garbled = true;
+  start();
+  scheduler.advance(30s);
+  EXPECT_FALSE(store->ready());
+  EXPECT_TRUE(store->trouble());
+  EXPECT_EQ(known, 0);
+  server.garbled = false;
+  scheduler.advance(60s);
+  EXPECT_EQ(known, 1);
+  EXPECT_TRUE(store->get("paused", "h"));
+}
+
+TEST_F(ConfigMapStoreTest, AConflictAtEachTryIsNoBusyLoop) {
+  start();
+  server.restless = true;
+  server.touch("me");
+  asked();
+  store->put("state", "h", "1");
+  scheduler.advance(60s);
+  EXPECT_LT(asked().size(), 20u);
+  server.restless = false;
+  scheduler.advance(60s);
+  EXPECT_EQ(server.data("state"), "\"h\": 1\n");
 }
 
 TEST_F(ConfigMapStoreTest, OfTwoDaemonsTheOneThatStartedLastHasIt) {

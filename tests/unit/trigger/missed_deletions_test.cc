@@ -212,6 +212,65 @@ TEST_F(MissedDeletionsTest, WhereReadingByNameIsForbiddenTheListDecides) {
   EXPECT_THAT(taken(), ElementsAre("Deleted a/x u1 unseen"));
 }
 
+TEST_F(MissedDeletionsTest, AnAnswerThatIsNoObjectDecidesNothing) {
+  pod("x", "u1");
+  start();
+  taken();
+  down();
+  gone("x");  // from the list; what stands before the server answers anything with a page of its own
+  bool broken = true;
+  cluster.intercept = [&](const kube::ApiRequest& request) -> std::optional<Result<kube::ApiResponse>> {
+    if (broken && request.path.find("/pods/") != std::string::npos)
+      return kube::ApiResponse{200, "<html>maintenance</html>", "text/html", {}};
+    return std::nullopt;
+  };
+  restart();
+  scheduler.advance(70s);
+  EXPECT_THAT(taken(), IsEmpty());
+  EXPECT_EQ(known(), 1u);
+  broken = false;
+  scheduler.advance(30s);
+  EXPECT_THAT(taken(), ElementsAre("Deleted a/x u1 unseen"));
+}
+
+TEST_F(MissedDeletionsTest, WhatANamesakeBroughtToLightIsNotToldOnceMoreBehindIt) {
+  pod("x", "u1");
+  start();
+  taken();
+  down();
+  gone("x");
+  refuse = Error{Errc::kUnavailable, "etcd has no leader", 503, "ServiceUnavailable", {}};
+  restart();
+  pod("x", "u2");
+  EXPECT_THAT(taken(), ElementsAre("Deleted a/x u1 unseen", "Added a/x u2"));
+  handle_all();
+  refuse.reset();
+  scheduler.advance(70s);
+  EXPECT_THAT(taken(), IsEmpty());
+  EXPECT_TRUE(trigger->caught_up());
+  EXPECT_EQ(known(), 1u);
+}
+
+TEST_F(MissedDeletionsTest, WhatWasHandledWhileTheServerWasAskedIsNotTold) {
+  pod("x", "u1");
+  start();
+  taken();
+  down();
+  gone("x");
+  cluster.intercept = [&](const kube::ApiRequest& request) -> std::optional<Result<kube::ApiResponse>> {
+    if (request.path.find("/pods/") == std::string::npos) return std::nullopt;
+    cache::Object object;
+    object.ns = "a";
+    object.name = "x";
+    object.uid = "u1";
+    trigger->deletion_handled(object);  // a namesake came and went meanwhile
+    return std::nullopt;
+  };
+  restart();
+  EXPECT_THAT(taken(), IsEmpty());
+  EXPECT_TRUE(trigger->caught_up());
+}
+
 TEST_F(MissedDeletionsTest, NothingIsToldBeforeTheListIsComplete) {
   pod("x", "u1");
   start();
