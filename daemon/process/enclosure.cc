@@ -29,7 +29,7 @@ Result<std::shared_ptr<Enclosure>> Enclosure::make(ChildSpec& spec, const std::s
   enclosure->hook_ = variable(spec, "HOOKD_HOOK=");
   enclosure->call_ = variable(spec, "HOOKD_CALL_ID=");
   if (spec.temp_parent.empty()) return enclosure;
-  std::random_device random;
+  static std::random_device random;  // opening one costs more than asking it
   const std::string id = fmt::format("{:08x}{:08x}", random(), random());
   const std::string mark = child_mark(spec.temp_parent, id);
   set_variable(spec, kMarkName, mark);

@@ -30,6 +30,9 @@ bool kill_marked(int pid, std::string_view mark) {
 std::vector<Leftover> kill_leftovers(std::string_view mark, const std::function<bool(int pid)>& is_ours) {
   std::vector<Leftover> killed;
   std::set<int> seen;
+  // In the middle of its exec a process shows no environment: where there was something, one more look is not enough.
+  constexpr int kQuietSweeps = 3;
+  int quiet = 0;
   for (int sweep = 0; sweep < kSweeps; ++sweep) {
     bool found = false;
     auto below = children_of(0);
@@ -46,7 +49,8 @@ std::vector<Leftover> kill_leftovers(std::string_view mark, const std::function<
       killed.push_back({pid, name});
       found = true;
     }
-    if (!found) break;
+    quiet = found ? 0 : quiet + 1;
+    if (quiet == kQuietSweeps || (quiet > 0 && killed.empty())) break;
   }
   return killed;
 }

@@ -32,6 +32,6 @@ std::string child_mark(std::string_view temp_parent, std::string_view id);
 // "sleep (pid 12), sh (pid 13) and 4 more"
 std::string describe(const std::vector<Leftover>& leftovers);
 
-inline constexpr int kSweeps = 20;
+inline constexpr int kSweeps = 100;
 
 }  // namespace hookd::process

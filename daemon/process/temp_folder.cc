@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <optional>
 #include <random>
@@ -125,14 +126,40 @@ Result<void> remove_tree(const std::string& path, const std::stop_token& stop) {
   return fail(Errc::kConfig, "{}: {}", path, errno_text(errno));
 }
 
+namespace {
+
+// Nothing is in it, and nobody changed its rights.
+bool is_as_made(const std::string& path) {
+  const Fd folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  struct stat status{};
+  return folder && ::fstat(folder.get(), &status) == 0 && status.st_uid == ::geteuid() &&
+         status.st_gid == ::getegid() && (status.st_mode & 07777) == 0700 && names_in(folder.get()).empty();
+}
+
+}  // namespace
+
 TempRemover::~TempRemover() {
+  for (const std::string& spare : spares_) ::rmdir(spare.c_str());
   if (!thread_.joinable()) return;
   thread_.request_stop();
   thread_.join();
 }
 
+std::string TempRemover::take_spare(const std::string& parent) {
+  const auto spare = std::ranges::find_if(spares_, [&](const std::string& path) {
+    return path.size() > parent.size() && path.starts_with(parent) && path.rfind('/') == parent.size();
+  });
+  if (spare == spares_.end()) return {};
+  std::string path = std::move(*spare);
+  spares_.erase(spare);
+  // Whoever had it may have left something that still writes.
+  return is_as_made(path) ? path : (remove(std::move(path)), std::string());
+}
+
 void TempRemover::remove(std::string path) {
+  if (spares_.size() < kMaxSpares && is_as_made(path)) return spares_.push_back(std::move(path));
   if (::rmdir(path.c_str()) == 0 || errno == ENOENT) return;
+  if (errno == ENOTDIR && ::unlink(path.c_str()) == 0) return;  // a link that the child put in its place
   {
     const std::lock_guard lock(mutex_);
     waiting_.push_back(std::move(path));
@@ -156,6 +183,8 @@ void TempRemover::work(const std::stop_token& stop) {
 }
 
 Result<std::unique_ptr<TempFolder>> TempFolder::make(const std::string& parent, std::shared_ptr<TempRemover> remover) {
+  if (std::string spare = remover->take_spare(parent); !spare.empty())
+    return std::unique_ptr<TempFolder>(new TempFolder(std::move(spare), std::move(remover)));
   std::string path = parent + "/tmp-XXXXXX";
   if (!::mkdtemp(path.data()))
     return fail(Errc::kHookFailed, "{}: no temporary folder can be made in it: {}", parent, errno_text(errno));

@@ -1,5 +1,7 @@
 // A private folder for one child: TMPDIR. Mode 0700, its user's (the shim of exec_shim.h gives it to another user),
-// gone with the child whatever is left in it. Thread: loop only, but for the removing of what is not empty.
+// gone with the child whatever is left in it. One that was left empty and as it was made is kept for the next child:
+// making and removing a folder costs as much as half a start of a process. Thread: loop only, but for the removing of
+// what is not empty.
 #pragma once
 
 #include <condition_variable>
@@ -24,11 +26,15 @@ Result<void> remove_tree(const std::string& path, const std::stop_token& stop = 
 class TempRemover {
  public:
   ~TempRemover();  // what is not removed yet stays for whoever removes the parent
-  // At once if it is empty.
   void remove(std::string path);
+  // An empty folder in `parent` that a child before had; "" = there is none.
+  std::string take_spare(const std::string& parent);
+
+  static constexpr size_t kMaxSpares = 16;
 
  private:
   void work(const std::stop_token& stop);
+  std::deque<std::string> spares_;  // of the loop's thread alone
 
   std::mutex mutex_;
   std::condition_variable_any changed_;

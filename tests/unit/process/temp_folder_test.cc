@@ -96,7 +96,11 @@ class TempFolderTest : public ChildTest {
     spec.temp_parent = folder.path();
     return spec;
   }
-  bool empty() const { return fs::is_empty(folder.path()); }
+  // Folders without anything in them are kept for later children.
+  bool empty() const {
+    return std::ranges::all_of(fs::directory_iterator(folder.path()),
+                               [](const auto& entry) { return fs::is_empty(entry.path()); });
+  }
   TemporaryFolder folder;
 };
 
@@ -106,10 +110,27 @@ TEST_F(TempFolderTest, IsPrivateAndTheChildsTmpdir) {
   EXPECT_TRUE(run_until([&] { return empty(); }));
 }
 
-TEST_F(TempFolderTest, EachChildHasItsOwnAndAnEmptyOneGoesAtOnce) {
+TEST_F(TempFolderTest, OneLeftAsItWasMadeServesTheNextChildButNotTwoAtOnce) {
   const Ran first = run(script("echo $TMPDIR"));
-  EXPECT_TRUE(empty());
-  EXPECT_NE(first.out, run(script("echo $TMPDIR")).out);
+  EXPECT_EQ(first.out, run(script("echo $TMPDIR")).out);
+  const auto remover = std::make_shared<TempRemover>();
+  const auto one = TempFolder::make(folder.path(), remover).value();
+  EXPECT_NE(one->path(), TempFolder::make(folder.path(), remover).value()->path());
+}
+
+TEST_F(TempFolderTest, OneThatWasUsedOrOpenedToOthersServesNobodyElse) {
+  for (const char* change : {"echo x > $TMPDIR/file", "chmod 777 $TMPDIR", "rmdir $TMPDIR; ln -s / $TMPDIR"}) {
+    const Ran first = run(script(std::string("echo $TMPDIR; ") + change));
+    EXPECT_NE(first.out, run(script("echo $TMPDIR")).out) << change;
+  }
+}
+
+TEST_F(TempFolderTest, SparesGoWithTheRemover) {
+  auto remover = std::make_shared<TempRemover>();
+  for (size_t i = 0; i < 3; ++i) ASSERT_TRUE(TempFolder::make(folder.path(), remover));
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder.path()), {}), 1);
+  remover.reset();
+  EXPECT_TRUE(fs::is_empty(folder.path()));
 }
 
 TEST_F(TempFolderTest, ATmpdirOfTheHooksOwnStays) {
