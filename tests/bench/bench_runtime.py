@@ -199,7 +199,7 @@ def bench_memory(cluster: Cluster, folder: Path, count: int, echo: Path) -> None
     source = {"name": "bus", "command": ["/bin/sh", "-c", f"sleep 1; seq {count}; sleep 1000"]}
     run = {"command": [str(echo)], "mode": "worker"}
     spec = {"batch": {"max": 100}, "source": [source]}
-    daemon = start(write_hook(folder / "memory", run, spec), cluster, folder)
+    daemon = start(write_hook(folder / "memory", run, spec), cluster, folder).wait_ready()
     try:
         seen: list[float] = []
         began = time.monotonic()
