@@ -71,10 +71,9 @@ void HookUnit::start(Inheritance inherited) {
   // Older than what the first lists tell: the deletion of an object comes before its namesake.
   for (auto& [key, event] : inherited.waiting) {
     if (event.type == hook::Event::Type::kSource || !still_wanted(event)) continue;
-    // A watch that is not started yet takes it as told, and does not tell it again as missed.
     if (event.type == hook::Event::Type::kDeleted)
       for (auto& watch : watches_)
-        if (watch.binding().name == event.binding) watch.deletion_handled(*event.object);
+        if (watch.binding().name == event.binding) watch.deletion_taken_over(*event.object);
     emit(key, std::move(event), false);
   }
   for (auto& watch : watches_) watch.start();

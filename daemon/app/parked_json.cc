@@ -4,6 +4,7 @@
 //     {"type":"Added","binding":"pods","resource":{"group":"","version":"v1","kind":"Pod","plural":"pods",…},
 //      "object":{"namespace":"a","name":"x","uid":"…","resourceVersion":"5","text":"{…}"},"value":"…"}]}
 #include "app/parking.h"
+#include "base/json_field.h"
 #include "base/json_read.h"
 #include "base/json_writer.h"
 #include "base/time.h"
@@ -57,29 +58,24 @@ void write_event(JsonWriter& out, const hook::Event& event) {
   out.end_object();
 }
 
-std::string string_at(const object& from, std::string_view key) {
-  const auto* value = from.if_contains(key);
-  return value && value->is_string() ? std::string(value->get_string()) : std::string();
-}
-
 bool flag_at(const object& from, std::string_view key, bool otherwise) {
   const auto* value = from.if_contains(key);
   return value && value->is_bool() ? value->get_bool() : otherwise;
 }
 
 Text text_at(const object& from, std::string_view key) {
-  return from.contains(key) ? std::make_shared<const std::string>(string_at(from, key)) : nullptr;
+  return from.contains(key) ? std::make_shared<const std::string>(text_field(from, key)) : nullptr;
 }
 
 cache::ObjectPtr object_at(const object& from, std::string_view key) {
   const auto* value = from.if_contains(key);
   if (!value || !value->is_object()) return nullptr;
   auto read = std::make_shared<cache::Object>();
-  read->ns = string_at(value->get_object(), "namespace");
-  read->name = string_at(value->get_object(), "name");
-  read->uid = string_at(value->get_object(), "uid");
-  read->resource_version = string_at(value->get_object(), "resourceVersion");
-  if (const std::string text = string_at(value->get_object(), "text"); !text.empty())
+  read->ns = text_field(value->get_object(), "namespace");
+  read->name = text_field(value->get_object(), "name");
+  read->uid = text_field(value->get_object(), "uid");
+  read->resource_version = text_field(value->get_object(), "resourceVersion");
+  if (const std::string text = text_field(value->get_object(), "text"); !text.empty())
     read->text = cache::PackedText(text, nullptr);
   return read;
 }
@@ -95,19 +91,19 @@ std::optional<hook::Event::Type> type_of(std::string_view name) {
 Result<hook::Event> read_event(const boost::json::value& json) {
   if (!json.is_object()) return fail(Errc::kDecode, "an event is no object");
   const object& from = json.get_object();
-  const auto type = type_of(string_at(from, "type"));
-  if (!type) return fail(Errc::kDecode, "an event has the type \"{}\"", string_at(from, "type"));
+  const auto type = type_of(text_field(from, "type"));
+  if (!type) return fail(Errc::kDecode, "an event has the type \"{}\"", text_field(from, "type"));
   hook::Event event;
   event.type = *type;
-  event.binding = string_at(from, "binding");
+  event.binding = text_field(from, "binding");
   if (const auto* resource = from.if_contains("resource"); resource && resource->is_object()) {
     auto read = std::make_shared<kube::ResourceType>();
     const object& fields = resource->get_object();
-    read->group = string_at(fields, "group");
-    read->version = string_at(fields, "version");
-    read->kind = string_at(fields, "kind");
-    read->plural = string_at(fields, "plural");
-    read->singular = string_at(fields, "singular");
+    read->group = text_field(fields, "group");
+    read->version = text_field(fields, "version");
+    read->kind = text_field(fields, "kind");
+    read->plural = text_field(fields, "plural");
+    read->singular = text_field(fields, "singular");
     read->namespaced = flag_at(fields, "namespaced", true);
     if (const auto* names = fields.if_contains("shortNames"); names && names->is_array())
       for (const auto& name : names->get_array())
@@ -125,7 +121,7 @@ Result<hook::Event> read_event(const boost::json::value& json) {
   const bool about_object = *type == hook::Event::Type::kAdded || *type == hook::Event::Type::kModified ||
                             *type == hook::Event::Type::kDeleted;
   if (about_object && !event.object)
-    return fail(Errc::kDecode, "an event of the type {} has no object", string_at(from, "type"));
+    return fail(Errc::kDecode, "an event of the type {} has no object", text_field(from, "type"));
   return event;
 }
 
@@ -151,12 +147,12 @@ Result<Parked> read_parked(std::string_view json) {
   if (!value.is_object()) return fail(Errc::kDecode, "it is no JSON object");
   const object& from = value.get_object();
   Parked item;
-  item.key = string_at(from, "key");
+  item.key = text_field(from, "key");
   item.exclusive = flag_at(from, "exclusive", false);
-  item.error = string_at(from, "error");
+  item.error = text_field(from, "error");
   if (const auto* attempts = from.if_contains("attempts"); attempts && attempts->is_int64())
     item.attempts = static_cast<int>(attempts->get_int64());
-  if (const auto at = parse_rfc3339(string_at(from, "at"))) item.at = *at;
+  if (const auto at = parse_rfc3339(text_field(from, "at"))) item.at = *at;
   const auto* events = from.if_contains("events");
   if (item.key.empty() || !events || !events->is_array() || events->get_array().empty())
     return fail(Errc::kDecode, "\"key\" and \"events\" were expected");

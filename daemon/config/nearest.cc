@@ -7,15 +7,10 @@
 #include <utility>
 #include <vector>
 
+#include "base/ascii.h"
+
 namespace hookd::config {
 namespace {
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return out;
-}
 
 // Optimal string alignment distance.
 size_t distance(std::string_view a, std::string_view b) {

@@ -4,6 +4,7 @@
 #include <boost/json.hpp>
 #include <cctype>
 
+#include "base/ascii.h"
 #include "base/json_read.h"
 #include "base/json_writer.h"
 
@@ -18,19 +19,19 @@ constexpr std::string_view kSecretWords[] = {"PASS", "PWD",  "KEY",  "AUTH",   "
                                              "SALT", "HMAC", "CERT", "COOKIE", "SIGNATURE", "BEARER"};
 constexpr std::string_view kSecretParts[] = {"TOKEN", "PASSW", "SECRET", "CREDENTIAL", "APIKEY", "PRIVATEKEY"};
 
-std::string in_case(std::string_view text, int (*change)(int)) {
+std::string upper(std::string_view text) {
   std::string out(text);
-  for (char& c : out) c = static_cast<char>(change(static_cast<unsigned char>(c)));
+  for (char& c : out) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
   return out;
 }
 
 bool sounds_secret(std::string_view name) {
-  const std::string upper = in_case(name, std::toupper);
-  if (upper == "PWD") return false;  // the working directory
-  const auto has_word = [words = "_" + upper + "_"](std::string_view word) {
+  const std::string capitals = upper(name);
+  if (capitals == "PWD") return false;  // the working directory
+  const auto has_word = [words = "_" + capitals + "_"](std::string_view word) {
     return words.contains(fmt::format("_{}_", word));
   };
-  return std::ranges::any_of(kSecretParts, [&](std::string_view part) { return upper.contains(part); }) ||
+  return std::ranges::any_of(kSecretParts, [&](std::string_view part) { return capitals.contains(part); }) ||
          std::ranges::any_of(kSecretWords, has_word);
 }
 
@@ -70,10 +71,10 @@ bool word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || std::s
 
 // The token behind each `mark`, which is in lower case. What has neither digit nor sign is an English word.
 void mask_behind(std::string& text, std::string_view mark, size_t shortest) {
-  const std::string lower = in_case(text, std::tolower);
+  const std::string small = lower(text);
   std::string out;
   size_t done = 0;
-  for (size_t at = 0; (at = lower.find(mark, at)) != std::string::npos;) {
+  for (size_t at = 0; (at = small.find(mark, at)) != std::string::npos;) {
     const size_t begin = at + mark.size();
     const size_t end = static_cast<size_t>(
         std::find_if_not(text.begin() + static_cast<std::ptrdiff_t>(begin), text.end(), word) - text.begin());
@@ -105,7 +106,7 @@ std::string mask_secret(std::string_view text) {
 }
 
 void mask_operation(apply::Operation& op) {
-  const std::string kind = in_case(op.kind.substr(0, op.kind.find('.')), std::tolower);
+  const std::string kind = lower(op.kind.substr(0, op.kind.find('.')));
   if ((kind != "secret" && kind != "secrets") || op.api_version.contains('/')) return;
   if (!op.object.empty()) op.object = mask_secret(op.object);
   if (!op.patch.empty()) op.patch = mask_patch(op.patch);

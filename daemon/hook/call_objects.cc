@@ -1,14 +1,10 @@
 // What a call is about: gathering it, and finding its objects again when the answer names them.
 #include "hook/runner.h"
 
+#include "base/ascii.h"
+
 namespace hookd::hook {
 namespace {
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return out;
-}
 
 // Of the same group, whatever the version: uids do not depend on it. A hook may name the kind in every way that
 // discovery understands ("pods", "po"): a uid that is not found here is not pinned.

@@ -18,9 +18,6 @@ using config::Node;
 using config::Reader;
 using std::chrono::hours;
 using std::chrono::milliseconds;
-using std::chrono::seconds;
-
-constexpr std::string_view kNotSupported = "not supported by this version of hookd";
 
 bool is_hook_name(std::string_view name) {
   return !name.empty() && name.size() <= 100 && name.front() != '-' && name.front() != '.' && name.back() != '-' &&

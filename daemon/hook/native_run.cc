@@ -123,12 +123,13 @@ uint64_t read_run(Reader& spec, const LoadOptions& options, Run& run) {
   return settle_command(*r, run, options, run.command);
 }
 
+std::string from_folder(const std::string& folder, const std::string& path) {
+  return (std::filesystem::path(folder) / path).lexically_normal().string();  // an absolute one stays
+}
+
 uint64_t settle_command(Reader& r, const Run& run, const LoadOptions& options, std::vector<std::string>& command) {
   std::string& program = command[0];
-  if (program.find('/') != std::string::npos) {
-    const std::filesystem::path path(program);
-    program = (path.is_absolute() ? path : std::filesystem::path(run.directory) / path).lexically_normal().string();
-  }
+  if (program.find('/') != std::string::npos) program = from_folder(run.directory, program);
   if (!options.check_files) return 0;
   std::string search_path = options.path;
   if (const auto own = run.env.find("PATH"); own != run.env.end()) search_path = own->second;

@@ -1,8 +1,8 @@
 #include "hook/native_source.h"
 
 #include <algorithm>
-#include <filesystem>
 
+#include "base/ascii.h"
 #include "hook/native_run.h"
 
 namespace hookd::hook {
@@ -28,12 +28,10 @@ bool is_header_name(std::string_view name) {  // a token of RFC 9110 5.6.2
 void read_header(Reader& r, std::string_view key, std::string& out) {
   if (!r.string(key, out)) return;
   if (!is_header_name(out)) r.problem(key, fmt::format("\"{}\" is no name of an HTTP header", out));
-  for (char& c : out)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  out = lower(out);
 }
 
-std::string from_folder(const std::string& folder, const std::string& path) {
-  std::string whole = (std::filesystem::path(folder) / path).lexically_normal().string();  // an absolute one stays
+std::string without_end_slash(std::string whole) {
   while (whole.size() > 1 && whole.back() == '/') whole.pop_back();
   return whole;
 }
@@ -46,7 +44,7 @@ void read_secret(Reader& http, const std::string& folder, SourceBinding::SecretF
   const bool object = r->string("secret", secret);
   if (r->has("file") == r->has("secret"))
     r->problem_here("needs either file (a path) or secret (NAMESPACE/NAME of a Kubernetes Secret, with key)");
-  if (file) out.file = from_folder(folder, out.file);
+  if (file) out.file = without_end_slash(from_folder(folder, out.file));
   if (object) {
     const size_t slash = secret.find('/');
     if (slash == 0 || slash == std::string::npos || slash + 1 == secret.size() ||
@@ -124,7 +122,7 @@ SourceBinding read_source(Reader& r, const LoadOptions& options, const Hook& hoo
   r.quantity("maxLine", out.max_line_bytes, 16, kMostBytes);
   only_with(r, "command", {"maxLine"});
 
-  if (r.string("file", out.file)) out.file = from_folder(hook.run.directory, out.file);
+  if (r.string("file", out.file)) out.file = without_end_slash(from_folder(hook.run.directory, out.file));
   r.duration("settle", out.settle, milliseconds(0), hours(1));
   r.quantity("maxFile", out.max_file_bytes, 1, kMostBytes);
   r.one_of("existing", out.existing, {{"deliver", true}, {"none", false}});

@@ -1,8 +1,9 @@
 #include "hook/native_url.h"
 
 #include <algorithm>
-#include <filesystem>
 
+#include "base/ascii.h"
+#include "hook/native_run.h"
 #include "hook/url_caller.h"
 #include "kube/token_file.h"
 
@@ -13,19 +14,11 @@ using config::Reader;
 using std::chrono::milliseconds;
 using std::chrono::minutes;
 
-std::string lower(std::string_view text) {
-  std::string result(text);
-  for (char& c : result)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return result;
-}
-
 // A file beside the hook is meant from the hook's folder, as a command is.
 bool read_path(Reader& r, std::string_view key, const Run& run, std::string& out) {
   std::string text;
   if (!r.string(key, text)) return false;
-  const std::filesystem::path path(text);
-  out = (path.is_absolute() ? path : std::filesystem::path(run.directory) / path).lexically_normal().string();
+  out = from_folder(run.directory, text);
   return true;
 }
 

@@ -2,12 +2,13 @@
 
 #include "hook/answer_file.h"
 #include "hook/environment.h"
+#include "process/last_words.h"
 #include "process/line_splitter.h"
 
 namespace hookd::hook {
 namespace {
 
-constexpr size_t kLastWordsBytes = 200;
+constexpr std::string_view kDocumentSigns[] = {"{", "apiVersion:", "kind:", "---"};
 
 class OnceCall final : public OpenCall {
  public:
@@ -105,14 +106,14 @@ class OnceCall final : public OpenCall {
   // A hook that fails without a word on stderr may have said it on stdout; but of a document there nothing may get into
   // the log, it can be a Secret.
   std::string with_last_line(std::string text) const {
-    std::string_view words = last_error_line_;
-    if (words.empty()) {
-      words = std::string_view(output_).substr(0, output_.find_last_not_of(" \t\r\n") + 1);
-      words = words.substr(words.rfind('\n') + 1);
-      for (const std::string_view sign : {"{", "apiVersion:", "kind:", "---"})
-        if (output_.find(sign) != std::string::npos) words = {};
+    process::LastWords words = last_words_;
+    const bool document =
+        std::ranges::any_of(kDocumentSigns, [&](std::string_view sign) { return output_.contains(sign); });
+    if (words.empty() && !document) {
+      const std::string_view said = std::string_view(output_).substr(0, output_.find_last_not_of(" \t\r\n") + 1);
+      words.note(said.substr(said.rfind('\n') + 1));
     }
-    return words.empty() ? text : fmt::format("{}; its last words: {}", text, words.substr(0, kLastWordsBytes));
+    return words.after(std::move(text));
   }
 
   const CallerServices& services_;
@@ -120,9 +121,9 @@ class OnceCall final : public OpenCall {
   AnswerFile answer_file_;
   std::unique_ptr<process::Child> child_;
   std::string output_;
-  std::string last_error_line_;
+  process::LastWords last_words_;
   process::LineSplitter errors_{[this](std::string_view line) {
-    if (line.find_first_not_of(" \t\r") != std::string_view::npos) last_error_line_ = line.substr(0, kLastWordsBytes);
+    last_words_.note(line);
     request_.said(line);
   }};
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);

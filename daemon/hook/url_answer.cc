@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/ascii.h"
 #include "base/json_read.h"
 #include "base/time.h"
 #include "kube/token_file.h"
@@ -13,13 +14,6 @@ namespace hookd::hook {
 namespace {
 
 constexpr size_t kExcerptBytes = 200;
-
-std::string lower(std::string_view text) {
-  std::string result(text);
-  for (char& c : result)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return result;
-}
 
 struct ContentType {
   std::string type;     // "application/json", "" = none given

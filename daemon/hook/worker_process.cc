@@ -10,7 +10,6 @@
 namespace hookd::hook {
 namespace {
 
-constexpr size_t kLastWordsBytes = 200;
 constexpr size_t kShownIdBytes = 80;
 
 }  // namespace
@@ -260,7 +259,7 @@ void WorkerProcess::rubbish(std::string_view what, std::string_view text) {
 
 void WorkerProcess::said(std::string_view text) {
   if (text.find_first_not_of(" \t\r") == std::string_view::npos) return;
-  last_words_ = text.substr(0, kLastWordsBytes);
+  last_words_.note(text);
   if (!may_log()) return;
   // With several calls open nobody knows which of them it is about.
   if (open_.size() == 1 && !open_.begin()->second->gone && open_.begin()->second->request.said)
@@ -340,8 +339,8 @@ void WorkerProcess::exited(process::ChildExit exit) {
   state_ = State::kEnding;
   WorkerEnd end;
   end.asked = retired_ && end_reason_.empty();
-  end.why = end_reason_.empty() ? exit.describe() : fmt::format("{} ({})", end_reason_, exit.describe());
-  if (!last_words_.empty()) end.why += "; its last words: " + last_words_;
+  end.why =
+      last_words_.after(end_reason_.empty() ? exit.describe() : fmt::format("{} ({})", end_reason_, exit.describe()));
   for (auto& [number, call] : open_) end.calls.push_back(std::move(call));
   open_.clear();
   by_id_.clear();

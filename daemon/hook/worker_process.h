@@ -24,6 +24,7 @@
 #include "base/token_bucket.h"
 #include "hook/caller.h"
 #include "hook/worker_line.h"
+#include "process/last_words.h"
 #include "process/line_splitter.h"
 
 namespace hookd::hook {
@@ -146,7 +147,7 @@ class WorkerProcess {
   size_t recent_at_ = 0;
   WorkerLines lines_;
   process::LineSplitter errors_;
-  std::string last_words_;
+  process::LastWords last_words_;
   TokenBucket log_lines_{kLogLinesPerSecond, kLogLinesBurst};
   size_t left_out_ = 0;
   size_t rubbish_in_a_row_ = 0;

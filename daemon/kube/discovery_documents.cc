@@ -1,16 +1,12 @@
 #include "kube/discovery_documents.h"
 
+#include "base/json_field.h"
 #include "base/json_read.h"
 
 namespace hookd::kube {
 namespace {
 
 namespace json = boost::json;
-
-std::string text_of(const json::object& object, std::string_view key) {
-  const auto* value = object.if_contains(key);
-  return value && value->is_string() ? std::string(value->get_string()) : std::string();
-}
 
 std::vector<std::string> texts_of(const json::object& object, std::string_view key) {
   std::vector<std::string> texts;
@@ -34,7 +30,7 @@ const json::object& object_of(const json::object& object, std::string_view key) 
 
 Result<json::value> parse_document(std::string_view body, std::string_view kind) {
   HOOKD_TRY(json::value value, parse_json(body));
-  if (!value.is_object() || text_of(value.get_object(), "kind") != kind)
+  if (!value.is_object() || text_field(value.get_object(), "kind") != kind)
     return fail(Errc::kDecode, "a {} was expected, not \"{}\"", kind, body.substr(0, 80));
   return value;
 }
@@ -46,15 +42,15 @@ void read_aggregated_version(const std::string& group, const json::object& versi
     const auto& resource = item.get_object();
     ResourceType type;
     type.group = group;
-    type.version = text_of(version, "version");
-    type.plural = text_of(resource, "resource");
-    type.kind = text_of(object_of(resource, "responseKind"), "kind");
-    type.singular = text_of(resource, "singularResource");
+    type.version = text_field(version, "version");
+    type.plural = text_field(resource, "resource");
+    type.kind = text_field(object_of(resource, "responseKind"), "kind");
+    type.singular = text_field(resource, "singularResource");
     type.short_names = texts_of(resource, "shortNames");
-    type.namespaced = text_of(resource, "scope") != "Cluster";
+    type.namespaced = text_field(resource, "scope") != "Cluster";
     type.verbs = texts_of(resource, "verbs");
     for (const auto& sub : array_of(resource, "subresources"))
-      if (sub.is_object()) type.subresources.push_back(text_of(sub.get_object(), "subresource"));
+      if (sub.is_object()) type.subresources.push_back(text_field(sub.get_object(), "subresource"));
     if (!type.kind.empty()) table.entries.push_back({std::move(type), preferred});
   }
 }
@@ -81,14 +77,14 @@ Result<void> read_aggregated(std::string_view body, ResourceTable& table) {
   HOOKD_TRY(const json::value document, parse_document(body, "APIGroupDiscoveryList"));
   for (const auto& item : array_of(document.get_object(), "items")) {
     if (!item.is_object()) continue;
-    const std::string group = text_of(object_of(item.get_object(), "metadata"), "name");
+    const std::string group = text_field(object_of(item.get_object(), "metadata"), "name");
     bool preferred = true;  // the first version that is not stale
     for (const auto& entry : array_of(item.get_object(), "versions")) {
       if (!entry.is_object()) continue;
       const auto& version = entry.get_object();
-      const std::string name = text_of(version, "version");
+      const std::string name = text_field(version, "version");
       table.group_versions.push_back(group.empty() ? name : group + "/" + name);
-      if (text_of(version, "freshness") == "Stale") {
+      if (text_field(version, "freshness") == "Stale") {
         table.failed_groups.push_back(table.group_versions.back());
         continue;
       }
@@ -109,12 +105,12 @@ Result<std::vector<GroupVersion>> read_group_versions(std::string_view api_versi
   for (const auto& item : array_of(groups.get_object(), "groups")) {
     if (!item.is_object()) continue;
     const auto& group = item.get_object();
-    const std::string preferred = text_of(object_of(group, "preferredVersion"), "version");
+    const std::string preferred = text_field(object_of(group, "preferredVersion"), "version");
     const size_t first = versions.size();
     for (const auto& entry : array_of(group, "versions")) {
       if (!entry.is_object()) continue;
-      const std::string version = text_of(entry.get_object(), "version");
-      GroupVersion found{text_of(group, "name"), version, version == preferred};
+      const std::string version = text_field(entry.get_object(), "version");
+      GroupVersion found{text_field(group, "name"), version, version == preferred};
       // The preferred one first: find() takes the first match.
       if (found.preferred)
         versions.insert(versions.begin() + static_cast<ptrdiff_t>(first), std::move(found));
@@ -132,7 +128,7 @@ Result<void> read_resource_list(std::string_view body, const GroupVersion& of, R
   for (const auto& item : array_of(document.get_object(), "resources")) {
     if (!item.is_object()) continue;
     const auto& resource = item.get_object();
-    const std::string name = text_of(resource, "name");
+    const std::string name = text_field(resource, "name");
     if (const size_t slash = name.find('/'); slash != std::string::npos) {
       subresources.emplace_back(name.substr(0, slash), name.substr(slash + 1));
       continue;
@@ -141,8 +137,8 @@ Result<void> read_resource_list(std::string_view body, const GroupVersion& of, R
     type.group = of.group;
     type.version = of.version;
     type.plural = name;
-    type.kind = text_of(resource, "kind");
-    type.singular = text_of(resource, "singularName");
+    type.kind = text_field(resource, "kind");
+    type.singular = text_field(resource, "singularName");
     type.short_names = texts_of(resource, "shortNames");
     const auto* namespaced = resource.if_contains("namespaced");
     type.namespaced = namespaced && namespaced->is_bool() && namespaced->get_bool();

@@ -1,15 +1,10 @@
 // ResourceTable::find: what a person's name for a resource means (k8s-client.md D6-D8).
+#include "base/ascii.h"
 #include "config/nearest.h"
 #include "kube/discovery.h"
 
 namespace hookd::kube {
 namespace {
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return out;
-}
 
 bool names_type(const ResourceType& type, std::string_view name) {
   const std::string lowered = lower(name);

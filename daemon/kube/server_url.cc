@@ -6,14 +6,10 @@
 #include <cctype>
 #include <charconv>
 
+#include "base/ascii.h"
+
 namespace hookd::kube {
 namespace {
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return out;
-}
 
 bool has_bad_byte(std::string_view text) {
   return std::ranges::any_of(text, [](char c) {

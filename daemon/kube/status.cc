@@ -2,6 +2,7 @@
 
 #include <charconv>
 
+#include "base/json_field.h"
 #include "base/json_read.h"
 
 namespace hookd::kube {
@@ -9,11 +10,6 @@ namespace {
 
 constexpr size_t kMaxText = 2048;
 constexpr std::string_view kTooLargeWords = "Too large resource version";
-
-std::string text_of(const boost::json::object& object, std::string_view key) {
-  const auto* value = object.if_contains(key);
-  return value && value->is_string() ? std::string(value->get_string()) : std::string();
-}
 
 // R29: by reason first, by code only when the reason says nothing; 429 and 413 by code alone.
 Errc code_of(int http_status, std::string_view reason, std::string_view method) {
@@ -95,19 +91,19 @@ Error error_from_answer(int http_status, std::string_view body, std::string_view
   error.retry_after = seconds_of(retry_after);
   const auto parsed = body.size() <= (1u << 20) ? parse_json(body) : fail(Errc::kDecode, "too long");
   const auto* status = parsed && parsed->is_object() ? &parsed->get_object() : nullptr;
-  if (!status || text_of(*status, "kind") != "Status") {
+  if (!status || text_field(*status, "kind") != "Status") {
     while (!body.empty() && (body.back() == '\n' || body.back() == ' ')) body.remove_suffix(1);
     error.code = code_of(http_status, {}, method);
     error.what = fmt::format("HTTP {}{}{}", http_status, body.empty() ? "" : ": ", body.substr(0, kMaxText));
     return error;
   }
-  error.reason = text_of(*status, "reason");
+  error.reason = text_field(*status, "reason");
   if (http_status == 0 || http_status / 100 == 2) {
     if (const auto* code = status->if_contains("code"); code && code->is_int64())
       error.http_status = static_cast<int>(code->get_int64());
   }
   error.code = code_of(error.http_status, error.reason, method);
-  error.what = text_of(*status, "message").substr(0, kMaxText);
+  error.what = text_field(*status, "message").substr(0, kMaxText);
   if (error.what.empty()) error.what = fmt::format("HTTP {} {}", error.http_status, error.reason);
   const bool told_to_wait = error.retry_after.has_value();
   if (const auto* details = status->if_contains("details"); details && details->is_object()) {
@@ -118,14 +114,14 @@ Error error_from_answer(int http_status, std::string_view body, std::string_view
     if (const auto* causes = object.if_contains("causes"); causes && causes->is_array()) {
       for (const auto& cause : causes->get_array()) {
         if (!cause.is_object()) continue;
-        const std::string reason = text_of(cause.get_object(), "reason");
+        const std::string reason = text_field(cause.get_object(), "reason");
         // These say more than the Status's own reason, and callers act on them.
         if (reason == "ResourceVersionTooLarge" || reason == "FieldManagerConflict" ||
             reason == "NamespaceTerminating" || reason == "DisruptionBudget")
           error.reason = reason;
         // Servers before 1.18.6 say it in words only (R30).
         if (error.http_status == 504 &&
-            text_of(cause.get_object(), "message").find(kTooLargeWords) != std::string::npos)
+            text_field(cause.get_object(), "message").find(kTooLargeWords) != std::string::npos)
           error.reason = "ResourceVersionTooLarge";
       }
     }

@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <new>
 
+#include "base/ascii.h"
 #include "net/curl_error.h"
 
 namespace hookd::net {
@@ -22,13 +23,6 @@ using std::chrono::milliseconds;
 struct FreeUrl {
   void operator()(CURLU* url) const { curl_url_cleanup(url); }
 };
-
-std::string lower(std::string_view text) {
-  std::string result(text);
-  for (char& c : result)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return result;
-}
 
 std::string part(CURLU* url, CURLUPart which, unsigned flags = 0) {
   char* text = nullptr;

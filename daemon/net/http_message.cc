@@ -4,6 +4,7 @@
 #include <boost/beast/http/string_body.hpp>
 #include <charconv>
 
+#include "base/ascii.h"
 #include "base/log.h"
 
 namespace hookd::net {
@@ -11,13 +12,6 @@ namespace {
 
 namespace http = boost::beast::http;
 using boost::system::error_code;
-
-std::string lower(std::string_view text) {
-  std::string result(text);
-  for (char& c : result)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return result;
-}
 
 }  // namespace
 

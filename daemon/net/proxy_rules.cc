@@ -9,6 +9,8 @@
 #include <optional>
 #include <utility>
 
+#include "base/ascii.h"
+
 namespace hookd::net {
 namespace {
 
@@ -55,13 +57,6 @@ bool in_network(const Address& address, std::string_view network) {
     if (((address[i / 8] ^ (*base)[i / 8]) & mask) != 0) return false;
   }
   return true;
-}
-
-std::string lower(std::string_view text) {
-  std::string result(text);
-  for (char& c : result)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return result;
 }
 
 std::string_view trimmed(std::string_view text) {

@@ -8,8 +8,6 @@
 namespace hookd::process {
 namespace {
 
-constexpr std::string_view kMarkName = "HOOKD_CHILD_ID=";
-
 std::string variable(const ChildSpec& spec, std::string_view name_with_equals) {
   for (const std::string& entry : spec.environment)
     if (entry.starts_with(name_with_equals)) return entry.substr(name_with_equals.size());
@@ -31,9 +29,8 @@ Result<std::shared_ptr<Enclosure>> Enclosure::make(ChildSpec& spec, const std::s
   if (spec.temp_parent.empty()) return enclosure;
   static std::random_device random;  // opening one costs more than asking it
   const std::string id = fmt::format("{:08x}{:08x}", random(), random());
-  const std::string mark = child_mark(spec.temp_parent, id);
-  set_variable(spec, kMarkName, mark);
-  enclosure->mark_ = std::string(kMarkName) + mark;
+  enclosure->mark_ = child_mark(spec.temp_parent, id);
+  set_variable(spec, kChildMark, enclosure->mark_.substr(kChildMark.size()));
   HOOKD_TRY(enclosure->folder_, TempFolder::make(spec.temp_parent, remover));
   if (!spec.keep_tmpdir) set_variable(spec, "TMPDIR=", enclosure->folder_->path());
   if (!spec.user.empty()) enclosure->extras_.own_folder = enclosure->folder_->path();

@@ -18,10 +18,11 @@ namespace {
 
 constexpr size_t kShown = 5;
 
-// The number may have become another's since the list was made: what is killed is what was looked at.
-bool kill_marked(int pid, std::string_view mark) {
+// The number may have become another's since the list was made: what is killed is what was looked at. `mark`: whole, or
+// the beginning of it.
+bool kill_marked(int pid, std::string_view mark, bool whole) {
   const Fd process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
-  return process && has_variable(pid, mark) &&
+  return process && has_variable(pid, mark, whole) &&
          ::syscall(SYS_pidfd_send_signal, process.get(), SIGKILL, nullptr, 0) == 0;
 }
 
@@ -44,7 +45,7 @@ std::vector<Leftover> kill_leftovers(std::string_view mark, const std::function<
       // Read before it is killed: its children come to us then, and the next sweep finds them there.
       if (const auto children = children_of(pid)) below->insert(below->end(), children->begin(), children->end());
       const std::string name = name_of(pid);
-      if (seen.contains(pid) || !kill_marked(pid, mark)) continue;
+      if (seen.contains(pid) || !kill_marked(pid, mark, true)) continue;
       seen.insert(pid);
       killed.push_back({pid, name});
       found = true;
@@ -56,7 +57,7 @@ std::vector<Leftover> kill_leftovers(std::string_view mark, const std::function<
 }
 
 std::vector<Leftover> kill_left_behind(std::string_view temp_parent) {
-  const std::string mark = "HOOKD_CHILD_ID=" + child_mark(temp_parent, "");
+  const std::string mark = child_mark(temp_parent, "");
   std::vector<Leftover> killed;
   const std::unique_ptr<DIR, int (*)(DIR*)> processes(::opendir("/proc"), &::closedir);
   while (const dirent* entry = processes ? ::readdir(processes.get()) : nullptr) {
@@ -65,16 +66,13 @@ std::vector<Leftover> kill_left_behind(std::string_view temp_parent) {
     const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), pid);
     if (error != std::errc() || end != name.data() + name.size() || pid == ::getpid()) continue;
     const std::string program = name_of(pid);
-    const Fd process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
-    if (process && has_variable_beginning(pid, mark) &&
-        ::syscall(SYS_pidfd_send_signal, process.get(), SIGKILL, nullptr, 0) == 0)
-      killed.push_back({pid, program});
+    if (kill_marked(pid, mark, false)) killed.push_back({pid, program});
   }
   return killed;
 }
 
 std::string child_mark(std::string_view temp_parent, std::string_view id) {
-  return fmt::format("{}.{}", temp_parent.substr(temp_parent.rfind('/') + 1), id);
+  return fmt::format("{}{}.{}", kChildMark, temp_parent.substr(temp_parent.rfind('/') + 1), id);
 }
 
 std::string describe(const std::vector<Leftover>& leftovers) {

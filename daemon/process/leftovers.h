@@ -26,7 +26,8 @@ std::vector<Leftover> kill_leftovers(std::string_view mark, const std::function<
 // that it gave them (ChildSpec::temp_parent), without its path. Looks at every process of the machine.
 std::vector<Leftover> kill_left_behind(std::string_view temp_parent);
 
-// The value of HOOKD_CHILD_ID for a child with a temporary folder in `temp_parent`.
+inline constexpr std::string_view kChildMark = "HOOKD_CHILD_ID=";
+// What marks a child with a temporary folder in `temp_parent`, as it stands in its environment: "HOOKD_CHILD_ID=…".
 std::string child_mark(std::string_view temp_parent, std::string_view id);
 
 // "sleep (pid 12), sh (pid 13) and 4 more"

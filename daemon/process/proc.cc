@@ -46,9 +46,7 @@ std::string name_of(int pid) {
   return *std::move(name);
 }
 
-namespace {
-
-bool has_entry(int pid, std::string_view entry, bool whole) {
+bool has_variable(int pid, std::string_view entry, bool whole) {
   const auto environment = read_file(folder_of(pid) + "/environ", 4u << 20);
   if (!environment) return false;
   for (size_t at = environment->find(entry); at != std::string::npos; at = environment->find(entry, at + 1)) {
@@ -58,10 +56,5 @@ bool has_entry(int pid, std::string_view entry, bool whole) {
   }
   return false;
 }
-
-}  // namespace
-
-bool has_variable(int pid, std::string_view entry) { return has_entry(pid, entry, true); }
-bool has_variable_beginning(int pid, std::string_view beginning) { return has_entry(pid, beginning, false); }
 
 }  // namespace hookd::process

@@ -15,8 +15,6 @@ std::optional<std::vector<int>> children_of(int pid);
 std::string name_of(int pid);  // "" = gone
 // Does its environment, as it was when it started its program, have this "NAME=value"? Also false where it may not be
 // read.
-bool has_variable(int pid, std::string_view entry);
-// The same of an entry that begins so: "NAME=beg".
-bool has_variable_beginning(int pid, std::string_view beginning);
+bool has_variable(int pid, std::string_view entry, bool whole = true);  // or one that only begins so
 
 }  // namespace hookd::process

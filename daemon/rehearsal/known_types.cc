@@ -4,6 +4,8 @@
 #include <boost/json.hpp>
 #include <filesystem>
 
+#include "base/ascii.h"
+#include "base/json_field.h"
 #include "base/json_read.h"
 #include "embedded/resources/resource.h"
 #include "rehearsal/manifests.h"
@@ -56,19 +58,9 @@ kube::ResourceType further_type(const Further& row) {
   return type;
 }
 
-std::string text_at(const json::object& object, std::string_view key) {
-  const json::value* value = object.if_contains(key);
-  return value && value->is_string() ? std::string(value->get_string()) : "";
-}
-
 const json::object* object_at(const json::object& object, std::string_view key) {
   const json::value* value = object.if_contains(key);
   return value ? value->if_object() : nullptr;
-}
-
-std::string lower(std::string text) {
-  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return text;
 }
 
 }  // namespace
@@ -104,18 +96,18 @@ kube::ResourceTable builtin_types() {
 std::vector<kube::ResourceType> types_of_definition(std::string_view text) {
   const auto value = parse_json(text);
   const json::object* object = value ? value->if_object() : nullptr;
-  if (!object || text_at(*object, "kind") != "CustomResourceDefinition") return {};
+  if (!object || text_field(*object, "kind") != "CustomResourceDefinition") return {};
   const json::object* spec = object_at(*object, "spec");
   const json::object* names = spec ? object_at(*spec, "names") : nullptr;
   const json::value* versions = spec ? spec->if_contains("versions") : nullptr;
   if (!names || !versions || !versions->is_array()) return {};
   kube::ResourceType type;
-  type.group = text_at(*spec, "group");
-  type.kind = text_at(*names, "kind");
-  type.plural = text_at(*names, "plural");
-  type.singular = text_at(*names, "singular");
+  type.group = text_field(*spec, "group");
+  type.kind = text_field(*names, "kind");
+  type.plural = text_field(*names, "plural");
+  type.singular = text_field(*names, "singular");
   if (type.singular.empty()) type.singular = lower(type.kind);
-  type.namespaced = text_at(*spec, "scope") != "Cluster";
+  type.namespaced = text_field(*spec, "scope") != "Cluster";
   type.verbs = all_verbs();
   if (const json::value* shorts = names->if_contains("shortNames"); shorts && shorts->is_array())
     for (const auto& name : shorts->get_array())
@@ -127,7 +119,7 @@ std::vector<kube::ResourceType> types_of_definition(std::string_view text) {
     if (!version) continue;
     const json::value* served = version->if_contains("served");
     if (served && served->is_bool() && !served->get_bool()) continue;
-    type.version = text_at(*version, "name");
+    type.version = text_field(*version, "name");
     type.subresources.clear();
     if (const json::object* subresources = object_at(*version, "subresources"))
       for (const auto& member : *subresources)

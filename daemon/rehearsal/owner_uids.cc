@@ -1,5 +1,6 @@
 #include "rehearsal/owner_uids.h"
 
+#include "base/json_field.h"
 #include "base/json_read.h"
 
 namespace hookd::rehearsal {
@@ -13,11 +14,6 @@ boost::json::array* references(value& manifest) {
   return list && list->is_array() ? &list->get_array() : nullptr;
 }
 
-std::string text_of(const boost::json::object& from, std::string_view key) {
-  const auto* text = from.if_contains(key);
-  return text && text->is_string() ? std::string(text->get_string()) : std::string();
-}
-
 }  // namespace
 
 std::vector<OwnerName> owners_without_uid(const std::string& manifest) {
@@ -27,9 +23,9 @@ std::vector<OwnerName> owners_without_uid(const std::string& manifest) {
   const auto* list = parsed ? references(*parsed) : nullptr;
   if (!list) return owners;
   for (const value& one : *list)
-    if (one.is_object() && text_of(one.get_object(), "uid").empty())
-      owners.push_back({text_of(one.get_object(), "apiVersion"), text_of(one.get_object(), "kind"),
-                        text_of(one.get_object(), "name")});
+    if (one.is_object() && text_field(one.get_object(), "uid").empty())
+      owners.push_back({text_field(one.get_object(), "apiVersion"), text_field(one.get_object(), "kind"),
+                        text_field(one.get_object(), "name")});
   return owners;
 }
 
@@ -40,8 +36,8 @@ std::string with_owner_uid(const std::string& manifest, const OwnerName& owner, 
   for (value& one : *list) {
     if (!one.is_object()) continue;
     auto& reference = one.get_object();
-    if (text_of(reference, "uid").empty() && text_of(reference, "kind") == owner.kind &&
-        text_of(reference, "name") == owner.name && text_of(reference, "apiVersion") == owner.api_version)
+    if (text_field(reference, "uid").empty() && text_field(reference, "kind") == owner.kind &&
+        text_field(reference, "name") == owner.name && text_field(reference, "apiVersion") == owner.api_version)
       reference["uid"] = uid;
   }
   return boost::json::serialize(*parsed);

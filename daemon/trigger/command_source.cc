@@ -6,11 +6,7 @@
 #include "hook/hook_log.h"
 
 namespace hookd::trigger {
-namespace {
-
-constexpr size_t kLastWordsBytes = 200;
-
-}  // namespace
+namespace {}  // namespace
 
 CommandSource::CommandSource(std::shared_ptr<const hook::Hook> hook, const hook::SourceBinding& binding,
                              SourceServices services, Emit emit)
@@ -149,7 +145,7 @@ void CommandSource::room() {
 }
 
 void CommandSource::said(std::string_view line) {
-  if (line.find_first_not_of(" \t\r") != std::string_view::npos) last_words_ = line.substr(0, kLastWordsBytes);
+  last_words_.note(line);
   hook::log_hook_line({hook_->name, binding_.name, ""}, line);
 }
 
@@ -178,8 +174,7 @@ void CommandSource::exited(const process::ChildExit& exit) {
       dropped("cut");
     }
   }
-  std::string why = exit.describe();
-  if (!last_words_.empty()) why += "; its last words: " + last_words_;
+  const std::string why = last_words_.after(exit.describe());
   // Posted: the child's handler is under way, and it must not go in it.
   services_.scheduler.post([this, alive = std::weak_ptr(alive_), why] {
     if (!alive.lock()) return;

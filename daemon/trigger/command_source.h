@@ -10,6 +10,7 @@
 #pragma once
 
 #include "base/backoff.h"
+#include "process/last_words.h"
 #include "process/line_splitter.h"
 #include "trigger/source_trigger.h"
 
@@ -59,7 +60,7 @@ class CommandSource final : public SourceTrigger {
   bool resting_ = false;
   bool due_ = false;  // to be started when there is room
   process::LineSplitter errors_;
-  std::string last_words_;
+  process::LastWords last_words_;
   std::string trouble_;
   Timer again_, well_;
 };

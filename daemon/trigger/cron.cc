@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <vector>
 
+#include "base/ascii.h"
 #include "base/log.h"
 #include "base/time.h"
 #include "config/nearest.h"
@@ -20,13 +21,6 @@ using SysSeconds = date::sys_seconds;
 
 constexpr size_t kMaxTextBytes = 1024;
 constexpr int64_t kLastSecond = 8'835'955'200;  // 2250-01-01; WallTime ends in 2262
-
-std::string lower(std::string_view text) {
-  std::string result(text);
-  for (char& c : result)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return result;
-}
 
 // The zone that was probably meant: the same but for case, the city alone, or a slip of the pen; "" = none.
 std::string nearest_zone(const date::tzdb& database, std::string_view name) {

@@ -2,6 +2,7 @@
 
 #include <charconv>
 
+#include "base/ascii.h"
 #include "base/json_read.h"
 #include "base/json_writer.h"
 #include "base/log.h"
@@ -24,13 +25,6 @@ std::string_view without_prefix(std::string_view text, std::string_view prefix) 
 bool says_json(std::string_view content_type) {
   const std::string_view type = kube::trim(content_type.substr(0, content_type.find(';')));
   return type == "application/json" || type.ends_with("+json");
-}
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return out;
 }
 
 }  // namespace

@@ -149,14 +149,12 @@ void WatchTrigger::tell_gone(const std::string& key, const std::string& uid) {
   emit(hook::Event::Type::kDeleted, gone, nullptr, nullptr, nullptr, true);
 }
 
+void WatchTrigger::deletion_taken_over(const cache::Object& object) {
+  if (known_) told_.emplace(object.key(), object.uid);
+}
+
 void WatchTrigger::deletion_handled(const cache::Object& object) {
   if (!known_) return;
-  // Before start(): handed over by an older version of the hook, and not handled yet. It is not told a second time,
-  // which could be behind its namesake.
-  if (streams_.empty()) {
-    told_.emplace(object.key(), object.uid);
-    return;
-  }
   told_.erase({object.key(), object.uid});
   // It may have come back since (`when` holds again).
   const auto member = members_.find(object.key());

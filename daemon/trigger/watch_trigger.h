@@ -63,6 +63,9 @@ class WatchTrigger {
   bool ready() const { return ready_; }
   // Nothing of what went while the daemon was down is still to be told.
   bool caught_up() const { return !missed_ || missed_->done(); }
+  // Before start(): an older version of the hook was told of that deletion and hands it over. It is not told a second
+  // time, which could be behind its namesake.
+  void deletion_taken_over(const cache::Object& object);
   // The hook is through with a Deleted event of this binding.
   void deletion_handled(const cache::Object& object);
   hook::Snapshot snapshot() const;  // of this moment; only when ready()

@@ -3,17 +3,13 @@
 #include <algorithm>
 #include <tuple>
 
+#include "base/json_field.h"
 #include "base/time.h"
 #include "embedded/wire/status.h"
 
 namespace hookd::embedded {
 
 namespace {
-
-std::string string_of(const json::object& object, std::string_view key) {
-  const json::value* value = object.if_contains(key);
-  return value != nullptr && value->is_string() ? std::string(value->get_string()) : std::string();
-}
 
 // In UTC with seconds, as the server writes it; "" for what is no time.
 std::string normal_time(const std::string& text) {
@@ -54,19 +50,19 @@ std::expected<ManagedEntries, std::string> read_entries(Value* managed_fields) {
     auto* object = item.if_object();
     if (object == nullptr) return std::unexpected("managedFields has an entry that is no object");
     ManagedEntry entry;
-    const std::string operation = string_of(*object, "operation");
+    const std::string operation = text_field(*object, "operation");
     if (operation != "Apply" && operation != "Update") return std::unexpected("operation must be `Apply` or `Update`");
     entry.applied = operation == "Apply";
-    entry.api_version = string_of(*object, "apiVersion");
+    entry.api_version = text_field(*object, "apiVersion");
     if (entry.api_version.empty()) return std::unexpected("apiVersion must not be empty");
-    const std::string type = string_of(*object, "fieldsType");
+    const std::string type = text_field(*object, "fieldsType");
     const std::string index = std::to_string(&item - list->data());
     if (type.empty()) return std::unexpected("missing fieldsType in managed fields entry " + index);
     if (type != "FieldsV1")
       return std::unexpected("invalid fieldsType " + go_quote(type) + " in managed fields entry " + index);
-    entry.manager = string_of(*object, "manager");
-    entry.subresource = string_of(*object, "subresource");
-    entry.time = normal_time(string_of(*object, "time"));
+    entry.manager = text_field(*object, "manager");
+    entry.subresource = text_field(*object, "subresource");
+    entry.time = normal_time(text_field(*object, "time"));
     if (auto* fields = object->if_contains("fieldsV1"); fields != nullptr && !fields->is_null()) {
       auto set = parse_field_set(*fields);
       if (!set) return std::unexpected("error decoding set in managed fields entry " + index);

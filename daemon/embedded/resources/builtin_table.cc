@@ -1,5 +1,6 @@
 // The table of built-in kinds: a line for each, in the order of the real server's discovery.
 // Source: what `kubectl api-resources` shows for Kubernetes 1.36.
+#include "base/ascii.h"
 #include "embedded/resources/crd_strategy.h"
 #include "embedded/resources/resource.h"
 #include "embedded/resources/strategies/strategies.h"
@@ -103,13 +104,6 @@ std::vector<std::string> split(std::string_view text) {
     if (comma == std::string_view::npos) break;
     text.remove_prefix(comma + 1);
   }
-  return out;
-}
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
   return out;
 }
 

@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "base/ascii.h"
 #include "embedded/resources/crd_schema_rules.h"
 #include "embedded/resources/fields.h"
 
@@ -15,12 +16,6 @@ namespace {
 std::string joined(const Faulty& faults) {
   std::string out;
   for (const std::string& fault : faults) out += (out.empty() ? "" : ",") + fault;
-  return out;
-}
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  std::ranges::transform(out, out.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return out;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/json_field.h"
 #include "embedded/schema/builtin.h"
 
 namespace hookd::embedded {
@@ -21,11 +22,6 @@ const json::object* object_in(const json::object& from, std::string_view key) {
 const json::array* array_in(const json::object& from, std::string_view key) {
   const json::value* found = from.if_contains(key);
   return found ? found->if_array() : nullptr;
-}
-
-std::string text_in(const json::object& from, std::string_view key) {
-  const json::value* found = from.if_contains(key);
-  return found && found->is_string() ? std::string(found->get_string()) : std::string();
 }
 
 bool flag_in(const json::object& from, std::string_view key) {
@@ -63,13 +59,13 @@ class CustomSchemaBuilder {
     Schema& out = owner_.nodes_.emplace_back();
     if (depth > kMaxDepth) return &out;
     out.type = type_of(from);
-    out.format = text_in(from, "format");
-    out.description = text_in(from, "description");
+    out.format = text_field(from, "format");
+    out.description = text_field(from, "description");
     out.nullable = flag_in(from, "nullable");
     out.preserve_unknown = flag_in(from, "x-kubernetes-preserve-unknown-fields");
     out.embedded_resource = flag_in(from, "x-kubernetes-embedded-resource");
-    out.atomic = text_in(from, "x-kubernetes-map-type") == "atomic";
-    const std::string list_type = text_in(from, "x-kubernetes-list-type");
+    out.atomic = text_field(from, "x-kubernetes-map-type") == "atomic";
+    const std::string list_type = text_field(from, "x-kubernetes-list-type");
     out.list_type = list_type == "set"   ? Schema::ListType::kSet
                     : list_type == "map" ? Schema::ListType::kMap
                                          : Schema::ListType::kAtomic;
@@ -103,7 +99,7 @@ class CustomSchemaBuilder {
  private:
   static Schema::Type type_of(const json::object& from) {
     if (flag_in(from, "x-kubernetes-int-or-string")) return Schema::Type::kIntOrString;
-    const std::string type = text_in(from, "type");
+    const std::string type = text_field(from, "type");
     if (type == "string") return Schema::Type::kString;
     if (type == "integer") return Schema::Type::kInteger;
     if (type == "number") return Schema::Type::kNumber;
@@ -154,8 +150,8 @@ class CustomSchemaBuilder {
     if (std::ranges::none_of(kKeywords, [&](const char* keyword) { return from.contains(keyword); })) return;
     Checks& to = checks(out);
     if (const json::array* values = array_in(from, "enum")) to.enumeration.assign(values->begin(), values->end());
-    to.pattern = text_in(from, "pattern");
-    to.format = text_in(from, "format");
+    to.pattern = text_field(from, "pattern");
+    to.format = text_field(from, "format");
     to.minimum = number_in(from, "minimum");
     to.maximum = number_in(from, "maximum");
     to.multiple_of = number_in(from, "multipleOf");

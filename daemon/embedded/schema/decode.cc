@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "base/json_field.h"
 #include "embedded/schema/base64.h"
 #include "embedded/schema/quantity.h"
 #include "embedded/schema/time_text.h"
@@ -261,11 +262,6 @@ class Decoder {
   std::string error_;
 };
 
-std::string text_at(const json::object& object, std::string_view key) {
-  const json::value* found = object.if_contains(key);
-  return found && found->is_string() ? std::string(found->get_string()) : std::string();
-}
-
 }  // namespace
 
 std::expected<DecodeReport, std::string> decode(json::object& object, const Schema& schema) {
@@ -276,7 +272,7 @@ std::expected<DecodeReport, std::string> decode(json::object& object, const Sche
 }
 
 Answer<DecodeReport> normalise(json::object& object, const Schema& schema) {
-  const std::string api_version = text_at(object, "apiVersion"), kind = text_at(object, "kind");
+  const std::string api_version = text_field(object, "apiVersion"), kind = text_field(object, "kind");
   auto report = decode(object, schema);
   if (report) return std::move(*report);
   const std::string version = api_version.substr(api_version.rfind('/') + 1);

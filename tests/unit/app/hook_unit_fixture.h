@@ -7,15 +7,14 @@
 
 #include "app/hook_unit.h"
 #include "base/json_read.h"
-#include "unit/support/fake_cluster.h"
-#include "unit/support/fake_launcher.h"
+#include "unit/support/hook_world.h"
 #include "unit/support/log_tap.h"
 
 namespace hookd::app {
 
 using namespace std::chrono_literals;
 
-class HookUnitTest : public testing::Test {
+class HookUnitTest : public testing::Test, protected test::HookWorld {
  protected:
   HookUnitTest() {
     std::string pattern = testing::TempDir() + "hookd-unit-XXXXXX";
@@ -84,21 +83,6 @@ class HookUnitTest : public testing::Test {
     go();
   }
 
-  ManualScheduler scheduler;
-  SeededRandom random;
-  test::FakeCluster cluster{scheduler};
-  test::FakeLauncher launcher{scheduler};
-  kube::Discovery discovery{cluster, scheduler};
-  kube::InformerPool pool{{cluster, discovery, scheduler, random, 500}, [] {}};
-  apply::Applier applier{cluster,
-                         [this](std::string_view version, std::string_view kind,
-                                std::function<void(Result<kube::ResourceType>)> callback) {
-                           discovery.resolve(version, kind, std::move(callback));
-                         },
-                         scheduler, random};
-  metrics::Registry metrics;
-  hook::RunnerOptions options;
-  queue::Slots slots{16};
   std::shared_ptr<hook::Hook> hook = std::make_shared<hook::Hook>();
   state::Store* store = nullptr;
   bool once = false;

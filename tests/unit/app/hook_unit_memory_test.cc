@@ -37,6 +37,14 @@ class HookUnitMemoryTest : public HookUnitTest {
     open();
     start();
   }
+  // Pod x has one: what it stands for outside.
+  void start_with_a_pods_state() {
+    watch("pods", "Pod");
+    hook->state = hook::StateOptions{Per::kObject};
+    start();
+    output = R"({"state":{"external":"id-7"}})";
+    pod("x", "u1");
+  }
   std::string state_of_last_call() const { return std::string(json_raw_at(inputs.back(), {"state"}).value_or("none")); }
   size_t rows(std::string_view table) const {
     size_t count = 0;
@@ -153,11 +161,7 @@ TEST_F(HookUnitMemoryTest, AnObjectsStateGoesWithItWhereNobodyIsTold) {
 }
 
 TEST_F(HookUnitMemoryTest, ADeletionWhileDownBringsTheStateAndTakesItAway) {
-  watch("pods", "Pod");
-  hook->state = hook::StateOptions{Per::kObject};
-  start();
-  output = R"({"state":{"external":"id-7"}})";
-  pod("x", "u1");
+  start_with_a_pods_state();
   taken();
   unit.reset();
   cluster.remove(test::pods(), "a", "x");
@@ -238,11 +242,7 @@ TEST_F(HookUnitMemoryTest, ADeletionThatIsHandedOverIsNotToldAgainByTheNextVersi
 }
 
 TEST_F(HookUnitMemoryTest, AnObjectsStateStaysForTheCallThatItsDeletionAskedFor) {
-  watch("pods", "Pod");
-  hook->state = hook::StateOptions{Per::kObject};
-  start();
-  output = R"({"state":{"external":"id-7"}})";
-  pod("x", "u1");
+  start_with_a_pods_state();
   output = R"({"requeueAfter":"30s"})";  // the teardown has begun
   cluster.remove(test::pods(), "a", "x");
   go(10s);
@@ -257,11 +257,7 @@ TEST_F(HookUnitMemoryTest, AnObjectsStateStaysForTheCallThatItsDeletionAskedFor)
 }
 
 TEST_F(HookUnitMemoryTest, AnObjectsStateStaysWhileItsDeletionIsParked) {
-  watch("pods", "Pod");
-  hook->state = hook::StateOptions{Per::kObject};
-  start();
-  output = R"({"state":{"external":"id-7"}})";
-  pod("x", "u1");
+  start_with_a_pods_state();
   pod("y", "u2");
   output = "";
   exit_code = 65;

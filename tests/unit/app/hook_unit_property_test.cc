@@ -9,8 +9,7 @@
 
 #include "base/json_read.h"
 #include "state/memory_store.h"
-#include "unit/support/fake_cluster.h"
-#include "unit/support/fake_launcher.h"
+#include "unit/support/hook_world.h"
 #include "unit/support/log_tap.h"
 
 namespace hookd::app {
@@ -19,8 +18,8 @@ namespace {
 using namespace std::chrono_literals;
 using Started = std::shared_ptr<test::FakeLauncher::Started>;
 
-struct Trial {
-  Trial(uint64_t seed, const std::string& folder) : random(seed) {
+struct Trial : test::HookWorld {
+  Trial(uint64_t seed, const std::string& folder) : HookWorld(seed, 3) {
     options.runtime_dir = folder;
     options.default_namespace = "a";
     cluster.serve(test::pods());
@@ -208,22 +207,7 @@ struct Trial {
   }
 
   test::LogTap quiet;
-  ManualScheduler scheduler;
-  SeededRandom random;
-  test::FakeCluster cluster{scheduler};
-  test::FakeLauncher launcher{scheduler};
-  kube::Discovery discovery{cluster, scheduler};
-  kube::InformerPool pool{{cluster, discovery, scheduler, random, 500}, [] {}};
-  apply::Applier applier{cluster,
-                         [this](std::string_view api_version, std::string_view kind,
-                                std::function<void(Result<kube::ResourceType>)> callback) {
-                           discovery.resolve(api_version, kind, std::move(callback));
-                         },
-                         scheduler, random};
-  metrics::Registry metrics;
   state::MemoryStore store;
-  hook::RunnerOptions options;
-  queue::Slots slots{3};
   std::shared_ptr<const hook::Hook> hook;
   std::set<int> heard, deletions;  // changes
   std::map<std::string, int> last, told, floor, excused, running, deleted_at;

@@ -6,8 +6,7 @@
 #include "app/hook_unit.h"
 #include "base/json_read.h"
 #include "state/memory_store.h"
-#include "unit/support/fake_cluster.h"
-#include "unit/support/fake_launcher.h"
+#include "unit/support/hook_world.h"
 #include "unit/support/log_tap.h"
 
 namespace hookd::app {
@@ -20,7 +19,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-class HookUnitSafetyTest : public testing::Test {
+class HookUnitSafetyTest : public testing::Test, protected test::HookWorld {
  protected:
   HookUnitSafetyTest() {
     std::string pattern = testing::TempDir() + "hookd-safety-XXXXXX";
@@ -98,23 +97,8 @@ class HookUnitSafetyTest : public testing::Test {
   }
   int taken() { return std::exchange(calls, 0); }
 
-  ManualScheduler scheduler;
-  SeededRandom random;
-  test::FakeCluster cluster{scheduler};
-  test::FakeLauncher launcher{scheduler};
-  kube::Discovery discovery{cluster, scheduler};
-  kube::InformerPool pool{{cluster, discovery, scheduler, random, 500}, [] {}};
-  apply::Applier applier{cluster,
-                         [this](std::string_view version, std::string_view kind,
-                                std::function<void(Result<kube::ResourceType>)> callback) {
-                           discovery.resolve(version, kind, std::move(callback));
-                         },
-                         scheduler, random};
-  metrics::Registry metrics;
   state::MemoryStore store;
   hook::OwnWrites writes{scheduler};
-  hook::RunnerOptions options;
-  queue::Slots slots{16};
   std::shared_ptr<hook::Hook> hook = std::make_shared<hook::Hook>();
   std::string answer;
   std::map<std::string, std::string> annotations;

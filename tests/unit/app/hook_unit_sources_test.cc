@@ -5,8 +5,7 @@
 
 #include "app/hook_unit.h"
 #include "base/json_read.h"
-#include "unit/support/fake_cluster.h"
-#include "unit/support/fake_launcher.h"
+#include "unit/support/hook_world.h"
 #include "unit/support/log_tap.h"
 
 namespace hookd::app {
@@ -18,7 +17,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using Started = test::FakeLauncher::Started;
 
-class HookUnitSourcesTest : public testing::Test {
+class HookUnitSourcesTest : public testing::Test, protected test::HookWorld {
  protected:
   HookUnitSourcesTest() {
     std::string pattern = testing::TempDir() + "hookd-sources-XXXXXX";
@@ -62,21 +61,6 @@ class HookUnitSourcesTest : public testing::Test {
   void go(Duration time = 0s) { scheduler.advance(time); }
   std::vector<std::string> taken() { return std::exchange(told, {}); }
 
-  ManualScheduler scheduler;
-  SeededRandom random;
-  test::FakeCluster cluster{scheduler};
-  test::FakeLauncher launcher{scheduler};
-  kube::Discovery discovery{cluster, scheduler};
-  kube::InformerPool pool{{cluster, discovery, scheduler, random, 500}, [] {}};
-  apply::Applier applier{cluster,
-                         [this](std::string_view version, std::string_view kind,
-                                std::function<void(Result<kube::ResourceType>)> callback) {
-                           discovery.resolve(version, kind, std::move(callback));
-                         },
-                         scheduler, random};
-  metrics::Registry metrics;
-  hook::RunnerOptions options;
-  queue::Slots slots{16};
   net::HttpRoutes routes;
   std::shared_ptr<hook::Hook> hook = std::make_shared<hook::Hook>();
   bool once = false, run_sources = true, hang = false;

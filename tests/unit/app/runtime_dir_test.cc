@@ -78,8 +78,8 @@ TEST_F(RuntimeDirTest, EndsHooksThatAKilledDaemonLeftAndNoOthers) {
     EXPECT_EQ(::posix_spawn(&pid, program.c_str(), nullptr, nullptr, argv, envp), 0);
     return pid;
   };
-  const pid_t left = start("HOOKD_CHILD_ID=" + process::child_mark(gone, "1"));
-  const pid_t other = start("HOOKD_CHILD_ID=" + process::child_mark("hookd-4100000-abcdeg", "1"));
+  const pid_t left = start(process::child_mark(gone, "1"));
+  const pid_t other = start(process::child_mark("hookd-4100000-abcdeg", "1"));
   ASSERT_TRUE(RuntimeDir::make());
   int status = 0;
   EXPECT_EQ(::waitpid(left, &status, 0), left);

@@ -10,8 +10,7 @@
 #include "base/fd.h"
 #include "base/json_read.h"
 #include "kube/discovery.h"
-#include "unit/support/fake_cluster.h"
-#include "unit/support/fake_launcher.h"
+#include "unit/support/hook_world.h"
 #include "unit/support/log_tap.h"
 
 namespace hookd::hook {
@@ -28,7 +27,7 @@ using testing::Not;
 using Verdict = Queue::Verdict;
 using ExitKind = process::ChildExit::Kind;
 
-class RunnerTest : public testing::Test {
+class RunnerTest : public testing::Test, protected test::HookWorld {
  protected:
   RunnerTest() {
     std::string pattern = testing::TempDir() + "hookd-runner-XXXXXX";
@@ -140,19 +139,6 @@ class RunnerTest : public testing::Test {
   static Error invalid() { return {Errc::kInvalid, "spec is wrong", 422, "Invalid", {}}; }
 
   std::string folder;
-  ManualScheduler scheduler;
-  SeededRandom random;
-  test::FakeCluster cluster{scheduler};
-  test::FakeLauncher launcher{scheduler};
-  kube::Discovery discovery{cluster, scheduler};
-  apply::Applier applier{cluster,
-                         [this](std::string_view version, std::string_view kind,
-                                std::function<void(Result<kube::ResourceType>)> callback) {
-                           discovery.resolve(version, kind, std::move(callback));
-                         },
-                         scheduler, random};
-  metrics::Registry metrics;
-  RunnerOptions options;
   std::shared_ptr<Hook> hook = std::make_shared<Hook>();
   std::map<std::string, Snapshot> snapshots;
   std::vector<std::string> gathered;
