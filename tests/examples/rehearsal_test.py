@@ -17,13 +17,6 @@ EXAMPLES = ROOT / "hooks-examples"
 FOLDERS = sorted(path.parent.relative_to(EXAMPLES) for path in EXAMPLES.rglob("hook.yaml"))
 
 
-@pytest.fixture(autouse=True, scope="module")
-def built() -> None:
-    """Examples in a compiled language."""
-    for script in EXAMPLES.rglob("build.sh"):
-        subprocess.run([script], check=True, timeout=120)
-
-
 @pytest.mark.parametrize("folder", FOLDERS, ids=str)
 def test_the_tests_of_the_example_hold(folder: Path) -> None:
     assert list((EXAMPLES / folder).glob("*.test.yaml")), f"{folder} has no tests"
