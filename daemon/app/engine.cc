@@ -81,6 +81,7 @@ void Engine::start_unit(std::shared_ptr<const hook::Hook> hook, Inheritance inhe
   services.runner.own_writes = &own_writes_;
   services.paths = services_.paths;
   services.api = &client_;
+  services.discovery = &discovery_;
   services.sources = options_.sources;
   auto& unit = units_[name] = std::make_unique<HookUnit>(std::move(hook), services);
   log::info("hook loaded", {{"hook", name},

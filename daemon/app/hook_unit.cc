@@ -36,8 +36,9 @@ HookUnit::HookUnit(std::shared_ptr<const hook::Hook> hook, UnitServices services
           [this](std::vector<hook::Event>& waiting, hook::Event next) { merge(waiting, std::move(next)); },
           [this](hook::Queue::Item item) { give_up(std::move(item)); }),
       parking_(hook_->name, services.runner.store, &services.runner.metrics) {
+  if (hook_->reconciles()) make_reconciler();
   // While its endpoint does not work, calls wait in the queue. With `once` they fail instead, or it would never end.
-  if (!services_.once) {
+  if (!services_.once && !reconciler_) {
     queue_.set_gate([this] { return runner_.caller().ready(); });
     runner_.caller().on_ready([this] { queue_.look_again(); });
   }
@@ -86,9 +87,13 @@ void HookUnit::start(Inheritance inherited) {
     else
       schedule.start();
   }
-  start_sources(emitter);
+  if (reconciler_) reconciler_->start();
+  start_sources(reconciler_ ? trigger::Emit([this](const std::string&, hook::Event event, bool) {
+    reconciler_->source_event(event);
+  })
+                            : emitter);
   for (auto& [key, event] : inherited.waiting) {
-    if (event.type != hook::Event::Type::kSource || !still_wanted(event)) continue;
+    if (event.type != hook::Event::Type::kSource || reconciler_ || !still_wanted(event)) continue;
     adopt(event);
     emit(key, std::move(event), false);
   }
@@ -315,6 +320,9 @@ void HookUnit::call_again(const hook::Queue::Item& item, Duration after) {
     event.old_value = nullptr;
     event.ticket.reset();  // handled: its source goes on
     event.seen = {};       // nobody waits for it
+    event.gone = nullptr;
+    event.background = false;
+    if (event.type == hook::Event::Type::kReconcile) event.causes = {{"requeue", "Requeue", "", "", ""}};
     by_binding[event.binding].push_back(std::move(event));
   }
   for (auto& [binding, events] : by_binding) queue_.add_after(item.key, std::move(events), after, binding);
@@ -322,7 +330,8 @@ void HookUnit::call_again(const hook::Queue::Item& item, Duration after) {
 
 void HookUnit::give_up(hook::Queue::Item item) {
   failed_ = true;
-  const bool park = hook_->retry.on_give_up == hook::Retry::GiveUp::kPark;
+  // A key that is reconciled comes again with the next change of anything that it is about.
+  const bool park = !reconciler_ && hook_->retry.on_give_up == hook::Retry::GiveUp::kPark;
   log::error(park ? "given up, parked" : "given up, dropped",
              {{"hook", hook_->name}, {"key", item.key}, {"attempts", item.attempt}, {"error", item.carry.last_error}});
   parking_.settled(item.key);
@@ -359,6 +368,7 @@ void HookUnit::terminate() {
 
 void HookUnit::stop_watching() {
   for (auto& watch : watches_) watch.stop();
+  if (reconciler_) reconciler_->stop();
 }
 
 Inheritance HookUnit::hand_over() {
@@ -379,12 +389,13 @@ Inheritance HookUnit::hand_over() {
 }
 
 bool HookUnit::ready() const {
+  if (reconciler_ && !reconciler_->ready()) return false;
   return std::ranges::all_of(watches_, [](const auto& watch) { return watch.ready(); });
 }
 
 bool HookUnit::idle() const {
   // A paused one has nothing to do until somebody lifts that.
-  return ready() && runner_.running() == 0 &&
+  return ready() && runner_.running() == 0 && (!reconciler_ || reconciler_->idle()) &&
          std::ranges::all_of(watches_, [](const auto& watch) { return watch.caught_up(); }) &&
          (!paused_.empty() || (held_.empty() && queue_.idle() && !(loops_ && loops_->holds())));
 }
@@ -395,6 +406,7 @@ std::vector<std::shared_ptr<kube::Informer>> HookUnit::informers() const {
   std::vector<std::shared_ptr<kube::Informer>> all;
   for (const auto& watch : watches_)
     for (auto& informer : watch.informers()) all.push_back(std::move(informer));
+  if (reconciler_) std::ranges::move(reconciler_->informers(), std::back_inserter(all));
   return all;
 }
 
@@ -403,6 +415,9 @@ std::vector<std::pair<std::string, Error>> HookUnit::troubles() const {
   for (const auto& watch : watches_)
     for (const auto& informer : watch.informers())
       if (auto error = informer->error()) list.emplace_back(watch.binding().name, *error);
+  if (reconciler_)
+    for (const auto& informer : reconciler_->informers())
+      if (auto error = informer->error()) list.emplace_back("reconcile", *error);
   return list;
 }
 

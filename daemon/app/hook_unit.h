@@ -15,6 +15,7 @@
 #include "app/hook_look.h"
 #include "app/parking.h"
 #include "hook/loop_detector.h"
+#include "hook/reconciler.h"
 #include "hook/runner.h"
 #include "kube/informer.h"
 #include "net/http_routes.h"
@@ -34,7 +35,8 @@ struct UnitServices {
       false;  // schedules tick once at the start, a failing call is not tried for ever, requeues are not waited for
   std::string cluster{};         // the API server's address
   PathWatcher* paths = nullptr;  // for sources that are files
-  kube::Api* api = nullptr;      // for the secrets of sources
+  kube::Api* api = nullptr;      // for the secrets of sources, and to reconcile
+  kube::Discovery* discovery = nullptr;  // to reconcile
   bool sources = true;           // false: their events only come by give_source_event()
 };
 
@@ -89,6 +91,7 @@ class HookUnit {
   std::vector<QueueRow> rows(size_t limit) const;  // running, parked, held ones, then the others by key
   // As a call would get it now; nullopt = no such watch.
   std::optional<hook::Snapshot> snapshot(const std::string& binding) const {
+    if (reconciler_) return reconciler_->snapshot(binding);
     if (!find_watch(binding)) return std::nullopt;
     return gather(binding);
   }
@@ -127,6 +130,7 @@ class HookUnit {
   const trigger::WatchTrigger* find_watch(std::string_view binding) const;
   void startup_tried();
   void start_sources(const trigger::Emit& emitter);
+  void make_reconciler();  // hook_unit_reconcile.cc
   void close_sources();
   void adopt(hook::Event& event);
   size_t sources_stopping() const;
@@ -144,6 +148,7 @@ class HookUnit {
   std::list<trigger::WatchTrigger> watches_;
   std::list<trigger::ScheduleTrigger> schedules_;
   std::unique_ptr<hook::LoopDetector> loops_;  // null: nobody remembers who wrote what
+  std::unique_ptr<hook::Reconciler> reconciler_;  // null: the hook is called for events; outlives the passes
   hook::Runner runner_;
   hook::Queue queue_;
   struct Held {

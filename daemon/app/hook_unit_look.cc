@@ -75,6 +75,14 @@ HookLook HookUnit::look() const {
     binding.next = schedule.next();
     look.bindings.push_back(std::move(binding));
   }
+  if (reconciler_)
+    for (auto& one : reconciler_->looks()) {
+      BindingLook binding = binding_look(std::move(one.name), "reconcile", std::move(one.what));
+      binding.ready = one.ready;
+      binding.objects = one.objects;
+      binding.trouble = std::move(one.trouble);
+      look.bindings.push_back(std::move(binding));
+    }
   for (const auto& source : sources_) {
     BindingLook binding = binding_look(source->binding().name, "source", source->what());
     binding.objects = source->waiting();
@@ -160,6 +168,8 @@ bool HookUnit::has_binding_of(const hook::Event& event) const {
       return std::ranges::any_of(hook_->schedules, named);
     case hook::Event::Type::kSource:
       return std::ranges::any_of(hook_->sources, named);
+    case hook::Event::Type::kReconcile:
+      return hook_->reconciles();
     default:
       return std::ranges::any_of(hook_->watches, named);
   }

@@ -90,6 +90,7 @@ struct Operation {
   std::string field_manager;  // "" = the request's
   bool repeat = false;        // do it again in a retry although it succeeded before
   bool from_manifest = false;
+  bool keep_object = false;  // the outcome is to hold the object as it is after the write
   bool maybe_done = false;  // an earlier try was sent and its answer lost: what is found done was done by it
   int64_t replicas = 0;     // Scale
   std::map<std::string, std::optional<std::string>> entries;  // Label, Annotate: nullopt = take away

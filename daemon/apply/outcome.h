@@ -26,6 +26,7 @@ struct Outcome {
   std::string reason{};            // of the server's Status
   std::string uid{};               // of the object written or deleted, "" = not known
   std::string resource_version{};  // after the write, "" = not known
+  std::string object{};            // with Operation::keep_object: its text after the write, "" = not known
   // Did this write make that version? kNo: nothing changed, it is somebody else's. Of a deletion: did it (and not
   // somebody before) set the object going?
   enum class Made { kUnknown, kYes, kNo } made = Made::kUnknown;

@@ -147,6 +147,7 @@ void Task::finish_written(std::string_view past, const kube::ApiResponse& respon
   outcome.resource_version = json_string_at(response.body, {"metadata", "resourceVersion"}).value_or("");
   if (base && !outcome.resource_version.empty())
     outcome.made = outcome.resource_version == *base ? Outcome::Made::kNo : Outcome::Made::kYes;
+  if (op_.keep_object) outcome.object = response.body;
   outcome.text = fmt::format("{} {}", past, op_.display());
   if (dry_run()) outcome.diff = json_diff(before_, response.body);
   finish(std::move(outcome));

@@ -46,14 +46,25 @@ void CallWriter::step() {
   switch (at_) {
     case At::kHead:
       out_.begin_object();
+      if (call_->body && call_->body->whole_document()) {
+        at_ = At::kBody;
+        return;
+      }
       out_.key("hook").string(call_->hook);
       out_.key("id").string(call_->id);
       out_.key("attempt").number(int64_t{call_->attempt});
       out_.key("reason").string(call_->reason);
       out_.key("time").string(format_rfc3339(call_->time, 3));
       if (call_->state) out_.key("state").raw(*call_->state);
+      if (call_->body) {
+        at_ = At::kBody;
+        return;
+      }
       out_.key("events").begin_array();
       at_ = At::kEvents;
+      return;
+    case At::kBody:
+      if (!call_->body->write(part_++, out_)) at_ = At::kTail;
       return;
     case At::kEvents: {
       if (event_ == call_->events.size()) {

@@ -11,6 +11,7 @@
 
 #include "base/json_writer.h"
 #include "base/scheduler.h"
+#include "hook/call_body.h"
 #include "hook/event.h"
 
 namespace hookd::hook {
@@ -20,13 +21,14 @@ struct Call : std::enable_shared_from_this<Call> {
   std::string hook;
   std::string id;
   int attempt = 1;
-  std::string reason;  // watch, schedule, startup, requeue
+  std::string reason;  // watch, schedule, startup, source, requeue, reconcile
   WallTime time{};
   std::shared_ptr<const std::string> state;  // JSON text; null = there is none
   std::vector<Event> events;
   std::map<std::string, Snapshot> objects;  // by binding; of one moment
   std::set<std::string>
       only_sync;  // of `objects`: those that stand in their Sync event alone, as nothing includes them
+  std::shared_ptr<const CallBody> body;  // of a Pass: in the place of `events` and `objects` of the document
 };
 
 class CallWriter {
@@ -39,7 +41,7 @@ class CallWriter {
   static constexpr size_t kPieceBytes = 64u << 10;
 
  private:
-  enum class At { kHead, kEvents, kSnapshots, kEntries, kTail, kEnd };
+  enum class At { kHead, kBody, kEvents, kSnapshots, kEntries, kTail, kEnd };
   void step();
   void write_event(const Event& event);
   void write_entry(const Snapshot& snapshot, const SnapshotEntry& entry);
@@ -47,6 +49,7 @@ class CallWriter {
   std::shared_ptr<const Call> call_;
   JsonWriter out_;
   At at_ = At::kHead;
+  size_t part_ = 0;  // of the body
   size_t event_ = 0;
   std::map<std::string, Snapshot>::const_iterator snapshot_;
   size_t entry_ = 0;

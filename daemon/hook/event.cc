@@ -70,11 +70,37 @@ std::string_view to_string(Event::Type type) {
       return "Startup";
     case Event::Type::kSource:
       return "Source";
+    case Event::Type::kReconcile:
+      return "Reconcile";
   }
   return "";
 }
 
+namespace {
+
+// Level-triggered: one event for all that happened to a key.
+void join(Event& waiting, Event next) {
+  std::vector<ReconcileCause>& causes = waiting.causes;
+  for (ReconcileCause& cause : next.causes) {
+    std::erase(causes, cause);
+    causes.push_back(std::move(cause));
+  }
+  if (causes.size() > Event::kMaxCauses)
+    causes.erase(causes.begin(), causes.end() - static_cast<ptrdiff_t>(Event::kMaxCauses));
+  if (next.gone) waiting.gone = std::move(next.gone);
+  waiting.background &= next.background;
+  waiting.again &= next.again;
+  // Both sources go on when the key was run.
+  if (next.ticket)
+    waiting.ticket = waiting.ticket ? std::make_shared<std::pair<std::shared_ptr<void>, std::shared_ptr<void>>>(
+                                          std::move(waiting.ticket), std::move(next.ticket))
+                                    : std::move(next.ticket);
+}
+
+}  // namespace
+
 void merge(std::vector<Event>& waiting, Event next) {
+  if (next.type == Event::Type::kReconcile && !waiting.empty()) return join(waiting.back(), std::move(next));
   for (auto it = waiting.rbegin(); it != waiting.rend(); ++it) {
     if (it->binding != next.binding) continue;
     if (next.type == Event::Type::kSource) break;  // each says something of its own

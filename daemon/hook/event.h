@@ -23,8 +23,17 @@ struct Snapshot {
   std::vector<SnapshotEntry> entries;  // by key
 };
 
+// Why a key is reconciled: what happened to what.
+struct ReconcileCause {
+  std::string binding;  // "for", "children", a name of `related` or of a source, "resync", "requeue", "start"
+  std::string type;     // "Added", "Modified", "Deleted", "Source", "Resync", "Requeue", "Start"
+  std::string kind;     // "Deployment.apps/v1" with an object
+  std::string ns, name;
+  bool operator==(const ReconcileCause&) const = default;
+};
+
 struct Event {
-  enum class Type { kAdded, kModified, kDeleted, kSync, kSchedule, kStartup, kSource };
+  enum class Type { kAdded, kModified, kDeleted, kSync, kSchedule, kStartup, kSource, kReconcile };
   Type type = Type::kAdded;
   std::string binding;
   std::shared_ptr<const kube::ResourceType> resource;  // of the object; null without one
@@ -36,12 +45,16 @@ struct Event {
   std::shared_ptr<const std::string> data;      // kSource: JSON text of what came in
   std::shared_ptr<const std::string> old_data;  // kSource of a file: what stood there before
   std::shared_ptr<void> ticket;      // kSource: gone when no copy waits or runs any more, which lets the source go on
+  std::vector<ReconcileCause> causes;  // kReconcile: of everything that was merged, the last kMaxCauses
+  cache::ObjectPtr gone;      // kReconcile: the last state of a parent that is no more
+  bool background = false;    // may stand behind what is live: the first list, a resync
   bool final_state_unknown = false;  // kDeleted: the last state was not seen
   bool coalesce = true;
   bool again = false;      // the hook asked to be called again: the object is brought up to date when the call is made
   bool overtaken = false;  // it was parked, and what came later may be handled: brought up to date in the same way
   SteadyTime seen{};       // when it came in
 
+  static constexpr size_t kMaxCauses = 64;
   static constexpr size_t kMaxPassed = 17;  // so many: there may have been more
 };
 

@@ -6,6 +6,7 @@
 #include "apply/json_text.h"
 #include "base/json_read.h"
 #include "base/log.h"
+#include "process/line_splitter.h"
 
 namespace hookd::hook {
 namespace {
@@ -63,6 +64,23 @@ void log_hook_line(const LogContext& context, std::string_view line) {
     }
   }
   log::write(level, message, fields);
+}
+
+void log_hook_text(const LogContext& context, std::string_view text) {
+  if (text.empty()) return;
+  size_t count = 0;
+  process::LineSplitter lines([&](std::string_view line) {
+    if (++count <= kMaxTextLines) log_hook_line(context, line);
+  });
+  lines.feed(text);
+  lines.finish();
+  note_left_out(context, count);
+}
+
+void note_left_out(const LogContext& context, size_t lines) {
+  if (lines > kMaxTextLines)
+    log::warn("too much text from a hook, the rest is not logged",
+              {{"hook", context.hook}, {"call", context.call_id}, {"lines", lines}, {"limit", kMaxTextLines}});
 }
 
 }  // namespace hookd::hook

@@ -13,9 +13,13 @@
 #include "base/scheduler.h"
 #include "cache/label_selector.h"
 #include "filter/filter.h"
+#include "hook/namespaces.h"
+#include "hook/reconcile_model.h"
 #include "process/launcher.h"
 
 namespace hookd::hook {
+
+class ReconcilerMaker;  // hook/reconciler.h
 
 // `run.mode: worker`: processes that stay (hook/worker_pool.h).
 struct Worker {
@@ -80,12 +84,6 @@ struct Guard {
 struct StateOptions {
   enum class Per { kHook, kObject } per = Per::kHook;
   uint64_t limit_bytes = 64u << 10;
-};
-
-struct Namespaces {  // all empty = every namespace
-  std::vector<std::string> names;
-  std::optional<cache::LabelSelector> label_selector;  // of the Namespace objects
-  bool all() const { return names.empty() && !label_selector; }
 };
 
 struct WatchBinding {
@@ -171,7 +169,13 @@ struct Hook {
   std::vector<ScheduleBinding> schedules;
   std::vector<SourceBinding> sources;
   std::optional<Startup> startup;
+  // With it there are no watches, schedules and start-up; sources call its keys. The queue's defaults are others:
+  // concurrency 5, back-off 5 ms doubling to 1000 s.
+  std::optional<Reconcile> reconcile;
+  // Set by a front-end of compat/ that brings a reconciler of its own; null = the native one.
+  std::shared_ptr<const ReconcilerMaker> reconciler;
   std::optional<std::vector<apply::AllowRule>> allow;  // unset = everything the daemon may
+  bool reconciles() const { return reconcile || reconciler; }
   const WatchBinding* find_watch(std::string_view binding) const;
 };
 

@@ -6,15 +6,14 @@
 #include "base/log.h"
 #include "base/time.h"
 #include "hook/answer_safety.h"
+#include "hook/call_record.h"
 #include "hook/guard_report.h"
 #include "hook/hook_log.h"
-#include "metrics/hook_series.h"
-#include "process/line_splitter.h"
+#include "hook/pass_run.h"
 
 namespace hookd::hook {
 namespace {
 
-constexpr size_t kMaxTextLines = 1000;  // of one call, to the log
 constexpr Duration kAnswerStaysFresh = std::chrono::seconds(10);
 
 bool means_one_object(const apply::Operation& op) {
@@ -98,6 +97,7 @@ class Runner::Active {
  private:
   const Hook& hook() const { return *owner_.hook_; }
   RunnerServices& services() const { return owner_.services_; }
+  LogContext log_context() const { return {hook().name, binding_, id_}; }
   // Several events: one of them may fail the call for the others.
   bool several() const { return call_->events.size() > 1; }
 
@@ -135,17 +135,8 @@ class Runner::Active {
     // Destroyed in a turn of its own: its function is running.
     services().scheduler.post([open = std::shared_ptr<OpenCall>(std::move(open_))] {});
     const Duration wall = exit_ ? exit_->wall : services().scheduler.now() - started_;
-    services().metrics.observe("hookd_call_seconds", {{"hook", hook().name}},
-                               std::chrono::duration<double>(wall).count());
-    if (exit_)
-      log::debug("hook ended", {{"hook", hook().name},
-                                {"binding", binding_},
-                                {"call", id_},
-                                {"exit", exit_->describe()},
-                                {"wall", format_duration(exit_->wall)},
-                                {"cpu", format_duration(exit_->cpu)},
-                                {"rss_bytes", exit_->max_rss_bytes}});
-    if (!reply.log_text.empty()) log_text(reply.log_text);
+    record_reply(hook(), *call_, binding_, services(), exit_, wall);
+    log_hook_text(log_context(), reply.log_text);
     switch (reply.kind) {
       case Reply::Kind::kLater:
         return end(reply.counted ? Queue::Verdict::kLater : Queue::Verdict::kNotTried, reply.result,
@@ -164,8 +155,7 @@ class Runner::Active {
     if (!answer) return failed("failed", "the answer was not understood, nothing was applied: " + answer.error().what);
     note_text(answer->text);
     const auto messages = std::move(answer->messages);
-    for (const std::string& message : messages)
-      log::info(message, {{"hook", hook().name}, {"binding", binding_}, {"call", id_}});
+    log_messages(hook(), *call_, binding_, messages);
     carry_.answered = services().scheduler.now();
     const auto requeue_after = answer->requeue_after;
     if (auto kept = owner_.state_.check(answer->state, place_); !kept)
@@ -201,33 +191,17 @@ class Runner::Active {
     return owner_.services_.options.default_namespace;
   }
 
-  void log_text(std::string_view text) {
-    size_t count = 0;
-    process::LineSplitter lines([&](std::string_view line) {
-      if (++count <= kMaxTextLines) log_hook_line({hook().name, binding_, id_}, line);
-    });
-    lines.feed(text);
-    lines.finish();
-    note_left_out(count);
-  }
-
   // Text among the documents is most often a chatty command; said once a hook, so that the log does not fill with
   // hints.
   void note_text(const std::vector<std::string>& lines) {
     if (lines.empty()) return;
-    for (size_t i = 0; i < std::min(lines.size(), kMaxTextLines); ++i) log_text(lines[i]);
-    note_left_out(lines.size());
+    for (size_t i = 0; i < std::min(lines.size(), kMaxTextLines); ++i) log_hook_text(log_context(), lines[i]);
+    note_left_out(log_context(), lines.size());
     if (std::exchange(owner_.hinted_, true)) return;
     log::info(
         "the hook prints text that is no document: it is logged, not applied; write it to stderr, or the answer to the "
         "file named by HOOKD_ANSWER",
         {{"hook", hook().name}, {"text", lines.front().substr(0, 200)}});
-  }
-
-  void note_left_out(size_t lines) {
-    if (lines > kMaxTextLines)
-      log::warn("too much text from a hook, the rest is not logged",
-                {{"hook", hook().name}, {"call", id_}, {"lines", lines}, {"limit", kMaxTextLines}});
   }
 
   void apply(std::vector<apply::Operation> operations) {
@@ -270,7 +244,7 @@ class Runner::Active {
     std::vector<apply::MetricSample> samples;
     for (const apply::Outcome& outcome : outcomes) {
       const apply::Operation& op = operations_[outcome.index];
-      record(op, outcome);
+      record_operation(hook(), *call_, services(), op, outcome);
       switch (outcome.kind) {
         case apply::Outcome::Kind::kDone:
         case apply::Outcome::Kind::kNotNeeded:
@@ -292,29 +266,11 @@ class Runner::Active {
           break;
       }
     }
-    owner_.hook_metrics(samples);
+    record_samples(hook(), services().metrics, samples);
     if (!carry_.left.empty())
       return end(Queue::Verdict::kRetryTogether, "failed",
                  fmt::format("{} operation(s) are left to do: {}", carry_.left.size(), carry_.last_error), at_least);
     finish_applied();
-  }
-
-  void record(const apply::Operation& op, const apply::Outcome& outcome) {
-    if (auto* observer = services().options.observer) observer->operation_done(*call_, op, outcome);
-    services().metrics.count("hookd_operations_total", {{"hook", hook().name},
-                                                        {"operation", std::string(apply::to_string(op.verb))},
-                                                        {"outcome", std::string(apply::to_string(outcome.kind))}});
-    const log::Level level = outcome.kind == apply::Outcome::Kind::kRefused ? log::Level::kError
-                             : outcome.kind == apply::Outcome::Kind::kRetry ? log::Level::kWarn
-                                                                            : log::Level::kInfo;
-    std::vector<log::Field> fields{{"hook", hook().name},
-                                   {"call", id_},
-                                   {"operation", apply::to_string(op.verb)},
-                                   {"outcome", apply::to_string(outcome.kind)}};
-    if (services().options.dry_run) fields.emplace_back("dryRun", true);
-    log::write(level, outcome.text, fields);
-    if (!outcome.diff.empty())
-      log::info("would change " + op.display() + ":\n" + outcome.diff, {{"hook", hook().name}, {"call", id_}});
   }
 
   void finish_applied() {
@@ -330,34 +286,13 @@ class Runner::Active {
   }
 
   void end(Queue::Verdict verdict, std::string_view result, std::string why, Duration at_least = {}) {
-    services().metrics.count("hookd_calls_total", {{"hook", hook().name}, {"result", std::string(result)}});
     if (!why.empty()) carry_.last_error = why;
-    std::vector<log::Field> fields{
-        {"hook", hook().name}, {"binding", binding_}, {"call", id_}, {"attempt", call_->attempt}, {"result", result}};
-    if (several()) fields.emplace_back("events", call_->events.size());
-    if (const std::string subject = subject_of(call_->events); !subject.empty()) fields.emplace_back("object", subject);
-    if (!why.empty()) fields.emplace_back("error", why);
-    const bool loud = verdict == Queue::Verdict::kGiveUp;
-    const bool quiet = result == "ok" || result == "later";
-    log::write(loud    ? log::Level::kError
-               : quiet ? log::Level::kInfo
-                       : log::Level::kWarn,
-               quiet                               ? "call"
-               : loud                              ? "call failed for good"
-               : verdict == Queue::Verdict::kSplit ? "call failed, its events are called again in two halves"
-                                                   : "call failed, will be tried again",
-               fields);
     std::optional<Duration> requeue;
     const bool over = verdict == Queue::Verdict::kDone || verdict == Queue::Verdict::kGiveUp;
     if (over) requeue = std::exchange(carry_.requeue_after, std::nullopt);
     if (requeue && *requeue <= Duration::zero()) requeue.reset();  // "0s" would be a call without end
-    if (auto* observer = services().options.observer) {
-      using Then = CallResult::Then;
-      const Then then = verdict == Queue::Verdict::kDone     ? Then::kDone
-                        : verdict == Queue::Verdict::kGiveUp ? Then::kGiveUp
-                                                             : Then::kRetry;
-      observer->call_ended({*call_, exit_ ? &*exit_ : nullptr, result, why, then, requeue});
-    }
+    record_end(hook(), *call_, binding_, services(),
+               {verdict, result, why, subject_of(call_->events), exit_ ? &*exit_ : nullptr, requeue});
     // Posted: this object goes before the queue hears of it, so that the queue may start the next one.
     services().scheduler.post(
         [owner = &owner_, self = this, alive = std::weak_ptr(owner_.alive_), verdict, at_least, requeue] {
@@ -407,6 +342,7 @@ Runner::Runner(std::shared_ptr<const Hook> hook, RunnerServices services, Gather
 Runner::~Runner() = default;
 
 void Runner::run(Queue::Batch batch, Done done) {
+  if (reconciler_) return run_pass(std::move(batch), std::move(done));
   auto& active = active_.emplace_back(std::make_unique<Active>(*this, std::move(batch), std::move(done)));
   active->start();
 }
@@ -425,27 +361,27 @@ bool Runner::carries_on(const Queue::Batch& batch) const {
 void Runner::each_running(const std::function<void(const Queue::Item&)>& visit) const {
   for (const auto& active : active_)
     for (const Queue::Item& item : active->batch()) visit(item);
+  for (const auto& pass : passes_) visit(pass->item());
+}
+
+void Runner::run_pass(Queue::Batch batch, Done done) {
+  // Level-triggered: a key stands alone.
+  auto& pass = passes_.emplace_back(std::make_unique<PassRun>(
+      *hook_, services_, *reconciler_, guard_.get(), *caller_, std::move(batch.front()),
+      [this, done = std::move(done)](PassRun* self, Queue::Item item, const Pass::Over& over) {
+        const auto position = std::ranges::find_if(passes_, [&](const auto& one) { return one.get() == self; });
+        const auto keep = std::move(*position);  // until this returns
+        passes_.erase(position);
+        Queue::Batch items;
+        items.push_back(std::move(item));
+        done(std::move(items), over.verdict, over.at_least, over.requeue_after);
+      }));
+  pass->start();
 }
 
 void Runner::terminate() {
   for (auto& active : active_) active->terminate();
-}
-
-void Runner::hook_metrics(const std::vector<apply::MetricSample>& samples) {
-  using Action = apply::MetricSample::Action;
-  using Kind = metrics::Registry::Kind;
-  if (samples.empty()) return;
-  std::vector<metrics::HookSeries::Sample> all;
-  for (const apply::MetricSample& sample : samples) {
-    const Kind kind = sample.action == Action::kSet       ? Kind::kGauge
-                      : sample.action == Action::kObserve ? Kind::kHistogram
-                                                          : Kind::kCounter;
-    all.push_back({kind, sample.action == Action::kExpire, sample.name,
-                   metrics::Labels(sample.labels.begin(), sample.labels.end()), sample.value, sample.buckets,
-                   sample.group});
-  }
-  for (const Error& error : services_.metrics.of_hooks().take(hook_->name, all))
-    log::warn("a metric of a hook was not taken", {{"hook", hook_->name}, {"error", error.what}});
+  for (auto& pass : passes_) pass->terminate();
 }
 
 }  // namespace hookd::hook

@@ -40,6 +40,8 @@
 namespace hookd::hook {
 
 struct BatchCarry;
+class PassRun;
+class Reconciler;
 
 // What an attempt left for the next one.
 struct Carry {
@@ -102,7 +104,9 @@ class Runner {
   void run(Queue::Batch batch, Done done);
   // Would run() go on with what the last answer left, without a new call?
   bool carries_on(const Queue::Batch& batch) const;
-  size_t running() const { return active_.size(); }
+  // From now on every item is a pass of it.
+  void set_reconciler(Reconciler& reconciler) { reconciler_ = &reconciler; }
+  size_t running() const { return active_.size() + passes_.size(); }
   void each_running(const std::function<void(const Queue::Item&)>& visit) const;
   void terminate();  // SIGTERM to every process that runs; their items end as failed
   CallState& state() { return state_; }
@@ -115,7 +119,7 @@ class Runner {
  private:
   class Active;
   friend class Active;
-  void hook_metrics(const std::vector<apply::MetricSample>& samples);
+  void run_pass(Queue::Batch batch, Done done);
 
   std::shared_ptr<const Hook> hook_;
   RunnerServices services_;
@@ -124,6 +128,8 @@ class Runner {
   std::unique_ptr<GuardFuse> guard_;  // null: the hook has none
   std::unique_ptr<Caller> caller_;    // outlives the calls it made
   std::list<std::unique_ptr<Active>> active_;
+  Reconciler* reconciler_ = nullptr;
+  std::list<std::unique_ptr<PassRun>> passes_;
   bool hinted_ = false;  // about text among documents
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };

@@ -13,8 +13,9 @@
 // A key may also have requeues: events that come again at an exact time, whatever happens to the key meanwhile.
 // An exclusive item (startup, sync) runs alone: it waits for what runs, and what comes after it waits for its success.
 //
-// Three lines of ready keys: the exclusive ones; `solo_`, calls whose keys are settled (halves of a split batch, keys
-// that failed by themselves); `ready_`, keys that may share a call. A place in line that is not valid any more is
+// Four lines of ready keys: the exclusive ones; `solo_`, calls whose keys are settled (halves of a split batch, keys
+// that failed by themselves); `ready_`, keys that may share a call; `background_`, keys of which only a first list or a
+// resync tells: they stand behind what is live, but one of kAgeing turns is theirs, so that none starves. A place in line that is not valid any more is
 // skipped when its turn comes, so that no line is ever searched.
 #pragma once
 
@@ -34,19 +35,9 @@
 #include "base/random.h"
 #include "base/scheduler.h"
 #include "queue/slots.h"
+#include "queue/verdict.h"
 
 namespace hookd::queue {
-
-// What is to become of a batch of items.
-enum class Verdict {
-  kDone,
-  kRetry,          // it failed by itself: back-off, counts towards `attempts`, and from now on it is called alone
-  kRetryTogether,  // something around it failed: the same, but it may be called together with others again
-  kLater,          // it asked for another time: back-off, counts only with `later_counts`
-  kNotTried,       // like kLater, and this was no attempt at all
-  kGiveUp,
-  kSplit,  // a batch of several events failed: both halves run at once, without counting or back-off
-};
 
 template <class Event, class Carry>
 class KeyedQueue {
@@ -69,6 +60,7 @@ class KeyedQueue {
     bool alone = false;         // in no batch with other keys
     size_t limit = 0;           // events of it in one batch, 0 = what the batch takes
     Carry carry{};              // what the last attempt left to do; empty at first
+    bool background = false;    // nothing live is among its events
     bool fresh_events = false;  // its events are not those of the last attempt
     uint64_t batch = 0;         // which one it was started in
   };
@@ -120,10 +112,25 @@ class KeyedQueue {
     add_all(key, std::move(events), exclusive);
   }
 
+  // The same, behind what is live. A key that has live events already stays where it is.
+  void add_background(const std::string& key, Event event) {
+    const auto it = entries_.find(key);
+    Entry& entry = it == entries_.end() ? entries_[key] : it->second;
+    if (it == entries_.end() || (entry.running && entry.waiting.empty())) entry.background = true;
+    merge_(entry.waiting, std::move(event));
+    if (entry.running || entry.failed) return;  // it comes again anyway
+    make_ready(key, entry);
+    pump();
+  }
+
   // Several events of one key, in one call as far as `batch_max` allows.
   void add_all(const std::string& key, std::vector<Event> events, bool exclusive = false) {
     Entry& entry = entries_[key];
     if (exclusive) make_exclusive(key, entry);
+    if (std::exchange(entry.background, false) && entry.ready) {  // it moves up
+      entry.ready = false;
+      make_ready(key, entry);
+    }
     for (Event& event : events) merge_(entry.waiting, std::move(event));
     if (entry.running) return;
     if (entry.ready) {
@@ -246,6 +253,7 @@ class KeyedQueue {
         it = entries_.erase(it);
     }
     ready_.clear();
+    background_.clear();
     solo_.clear();
     delayed_.clear();
     exclusive_.clear();
@@ -292,8 +300,10 @@ class KeyedQueue {
       if (!visit({name.first, "requeued", requeue.events, nullptr, requeue.due})) return;
   }
 
+  static constexpr int kAgeing = 8;
+
  private:
-  enum class Line { kNone, kExclusive, kSolo, kReady };
+  enum class Line { kNone, kExclusive, kSolo, kReady, kBackground };
   struct Entry {
     std::vector<Event> waiting;    // merged as they came
     std::unique_ptr<Item> failed;  // to be tried again, before `waiting`
@@ -305,6 +315,7 @@ class KeyedQueue {
     bool shares = false;  // its place is in ready_
     bool running = false;
     bool exclusive = false;
+    bool background = false;  // `waiting` has nothing live
   };
   struct Requeue {
     std::vector<Event> events;
@@ -434,6 +445,10 @@ class KeyedQueue {
     if (std::exchange(entry.ready, true)) return;
     if (entry.exclusive) return;  // its line is exclusive_
     entry.ticket = ++tickets_;
+    if (entry.background || (entry.failed && entry.failed->background && entry.waiting.empty())) {
+      background_.push_back({entry.ticket, scheduler_.now(), key});
+      return;
+    }
     entry.shares = options_.batch_max == 1 || !entry.failed || !entry.failed->alone;
     if (!entry.shares)
       solo_.push_back({entry.ticket, entry.ticket, {key}});
@@ -485,13 +500,17 @@ class KeyedQueue {
     if (call != solo_.end() && (place == ready_.end() || call->order < place->ticket)) return Line::kSolo;
     const bool waits = place != ready_.end() && in_line_ < options_.batch_max &&
                        place->since + options_.batch_window > scheduler_.now();
+    const bool low = std::ranges::any_of(background_, [this](const Place& p) { return valid(p.key, p.ticket); });
+    if (low && live_turns_ >= kAgeing - 1) return Line::kBackground;
     if (place != ready_.end() && !waits) return Line::kReady;
+    if (call == solo_.end() && low) return Line::kBackground;
     return call != solo_.end() ? Line::kSolo : Line::kNone;
   }
 
   void drop_invalid() {
     while (!ready_.empty() && !valid(ready_.front().key, ready_.front().ticket)) ready_.pop_front();
     while (!solo_.empty() && !valid(solo_.front())) solo_.pop_front();
+    while (!background_.empty() && !valid(background_.front().key, background_.front().ticket)) background_.pop_front();
   }
 
   bool gate_open() const { return !gate_ || gate_(); }
@@ -525,7 +544,12 @@ class KeyedQueue {
   Batch take(Line line) {
     Batch batch;
     const uint64_t id = ++batches_;
-    if (line == Line::kExclusive) {
+    live_turns_ = line == Line::kBackground || background_.empty() ? 0 : live_turns_ + 1;
+    if (line == Line::kBackground) {
+      const std::string key = background_.front().key;
+      background_.pop_front();
+      batch.push_back(take_key(key, options_.batch_max));
+    } else if (line == Line::kExclusive) {
       batch.push_back(take_key(exclusive_.front(), options_.batch_max));
     } else if (line == Line::kSolo) {
       const Call call = std::move(solo_.front());
@@ -553,9 +577,13 @@ class KeyedQueue {
     entry.running = true;
     recount(entry);
     Item item;
+    const bool failed_live = entry.failed && !entry.failed->background;
     if (entry.failed) item = std::move(*std::exchange(entry.failed, nullptr));
     item.key = key;
     item.exclusive = entry.exclusive;
+    const bool news_live = !entry.waiting.empty() && !entry.background;
+    item.background = !failed_live && !news_live;
+    entry.background = false;
     const size_t most = item.limit > 0 ? std::min(item.limit, room) : room;
     const size_t before = item.events.size();
     const size_t news = entry.waiting.size();
@@ -583,6 +611,7 @@ class KeyedQueue {
   std::function<bool()> gate_;
   std::map<std::string, Entry> entries_;
   std::deque<Place> ready_;
+  std::deque<Place> background_;
   std::deque<Call> solo_;
   std::deque<std::string> exclusive_;  // keys of exclusive items not yet done, oldest first
   std::set<std::pair<SteadyTime, std::string>> delayed_;
@@ -596,6 +625,7 @@ class KeyedQueue {
   uint64_t batches_ = 0;
   uint64_t retries_ = 0;
   size_t in_line_ = 0;  // events in ready_
+  int live_turns_ = 0;  // since a key of background_ had its turn
   bool stopped_ = false;
   bool paused_ = false;
   bool pumping_ = false;
