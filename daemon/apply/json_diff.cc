@@ -70,7 +70,8 @@ class Diff {
   std::string show(std::string_view path, const value& shown) const {
     const std::string text = boost::json::serialize(shown);
     const bool hidden = secret_ && (path.starts_with(".data") || path.starts_with(".stringData") ||
-                                    path.starts_with(".metadata.annotations[\"kubectl.kubernetes.io/last-applied"));
+                                    path.starts_with(".metadata.annotations[\"kubectl.kubernetes.io/last-applied") ||
+                                    path.starts_with(".metadata.annotations[\"metacontroller.k8s.io/last-applied"));
     if (hidden) return fmt::format("*** ({} bytes)", text.size());
     return text.size() > 200 ? fmt::format("{}… ({} bytes)", text.substr(0, 200), text.size()) : text;
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <boost/json.hpp>
+#include <map>
 #include <set>
 
 #include "base/json_read.h"
@@ -79,6 +80,28 @@ Result<std::vector<Member>> json_members(std::string_view object) {
     walker.take(':');
     members.push_back({*key, walker.value()});
     walker.take(',');
+  }
+  return members;
+}
+
+Result<std::vector<Member>> json_members_lenient(std::string_view object, std::vector<std::string>& twice) {
+  HOOKD_CHECK(validate_json(object));
+  Walker walker(object);
+  if (!walker.take('{')) return fail(Errc::kDecode, "a JSON object was expected");
+  std::vector<Member> members;
+  std::map<std::string, size_t> places;
+  while (!walker.take('}')) {
+    const auto key = json_text_of(walker.value());
+    if (!key) return fail(Errc::kDecode, "a key that is not text that can be read");
+    walker.take(':');
+    const std::string_view value = walker.value();
+    walker.take(',');
+    if (const auto [place, fresh] = places.try_emplace(*key, members.size()); fresh) {
+      members.push_back({*key, value});
+    } else {
+      members[place->second].value = value;
+      twice.push_back(*key);
+    }
   }
   return members;
 }

@@ -21,6 +21,8 @@ struct Member {
 // The members of one JSON object, in order. A key twice is an error: readers differ on which one counts, so what is
 // checked (`allow`) might not be what the server takes. Errors: kDecode.
 Result<std::vector<Member>> json_members(std::string_view object);
+// Of a key that stands twice the last counts, and it is named in `twice`: for readers that have to be so lenient.
+Result<std::vector<Member>> json_members_lenient(std::string_view object, std::vector<std::string>& twice);
 // The elements of one JSON array. Errors: kDecode.
 Result<std::vector<std::string_view>> json_elements(std::string_view array);
 

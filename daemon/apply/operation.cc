@@ -86,6 +86,8 @@ std::string Operation::describe() const {
     return fmt::format("{} {}", what, !metric ? "" : metric->name.empty() ? "group " + metric->group : metric->name);
   if (verb == Verb::kCondition) return fmt::format("{} {} of {}", what, condition_type, display());
   if (verb == Verb::kRequeue) return std::string(what);
+  if (!words.doing.empty()) return fmt::format("{} {}", words.doing, display());
+  if (verb == Verb::kApply && subresource == "status") return fmt::format("{} the status of {}", what, display());
   return fmt::format("{} {}{}", what, verb == Verb::kEvent ? "about " : "", display());
 }
 

@@ -55,6 +55,10 @@ bool is_patch(Verb verb);   // Merge, StrategicMerge, JSON, JQ, Status, Conditio
 // Is anything sent for it that is about one object? All but Event, Metric and Requeue.
 bool is_write(Verb verb);
 
+// As metadata.resourceVersion of an Apply: make it, and do nothing if there is an object of that name. An apply's
+// version is compared only with that of an object that exists, and no object ever has this one (etcd begins with it).
+inline constexpr std::string_view kMustNotExist = "1";
+
 struct MetricSample {
   enum class Action { kSet, kAdd, kObserve, kExpire } action = Action::kAdd;  // kExpire: the group's metrics go
   std::string name;                                                           // "" with kExpire
@@ -91,14 +95,18 @@ struct Operation {
   bool repeat = false;        // do it again in a retry although it succeeded before
   bool from_manifest = false;
   bool keep_object = false;  // the outcome is to hold the object as it is after the write
-  bool maybe_done = false;  // an earlier try was sent and its answer lost: what is found done was done by it
-  int64_t replicas = 0;     // Scale
+  bool maybe_done = false;   // an earlier try was sent and its answer lost: what is found done was done by it
+  int64_t replicas = 0;      // Scale
   std::map<std::string, std::optional<std::string>> entries;  // Label, Annotate: nullopt = take away
   std::string reason, message;                                // Event, Condition
   std::string event_type;                                     // Event: "Normal" or "Warning"
   std::string condition_type, condition_status;               // Condition: "Ready"; "True", "False" or "Unknown"
   std::optional<MetricSample> metric;                         // Metric
   Duration after{0};                                          // Requeue
+  // Of a patch, for people: instead of the verb's own words. "take finalizer x off", "took finalizer x off"
+  struct Words {
+    std::string doing{}, done{};
+  } words{};
 
   std::string display() const;   // "Pod a/b", "Node n1", "Pod a/x-* (generated name)"
   std::string describe() const;  // "Delete Pod a/b", for messages about the operation itself

@@ -34,15 +34,30 @@ bool is_field_conflict(const Error& error) {
 }
 
 bool is_uid_mismatch(const Error& error) {
-  // The registry's text, the storage layer's, and that of an update with another metadata.uid.
+  // The registry's text, the storage layer's, that of an update with another metadata.uid, and that of an apply where
+  // nothing is.
   return (error.http_status == 409 || error.http_status == 422) &&
-         has_any(error.what, {"UID in the precondition", "UID in precondition", "metadata.uid:"});
+         has_any(error.what, {"UID in the precondition", "UID in precondition", "metadata.uid:", "uid mismatch:"});
+}
+
+// The storage layer compares with an object without uid where there is none.
+bool is_no_object(const Error& error) {
+  if (!is_uid_mismatch(error)) return false;
+  std::string_view text = error.what;
+  while (text.ends_with(' ') || text.ends_with('\n')) text.remove_suffix(1);
+  return text.ends_with("UID in object meta:") || has_any(text, {"no existing object was found"});
 }
 
 bool is_version_mismatch(const Error& error) {
   return error.http_status == 409 &&
          has_any(error.what, {"ResourceVersion in the precondition", "ResourceVersion in precondition",
                               "object has been modified"});
+}
+
+// Source: rbac.authorization.k8s.io, "Privilege escalation prevention and bootstrapping".
+bool is_escalation(const Error& error) {
+  return error.code == Errc::kForbidden &&
+         has_any(error.what, {"attempting to grant RBAC permissions not currently held"});
 }
 
 bool is_namespace_terminating(const Error& error) {
@@ -73,6 +88,13 @@ bool is_unknown_outcome(const Error& error) {
   return error.http_status >= 500 && !error.retry_after && !is_content_refusal(error);
 }
 
+std::string brief(std::string_view text) {
+  if (text.size() <= kBriefBytes) return std::string(text);
+  size_t end = kBriefBytes;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;  // no half of a character
+  return fmt::format("{}… ({} bytes more, in the log)", text.substr(0, end), text.size() - end);
+}
+
 Outcome failed_outcome(const Operation& operation, std::string_view doing, const Error& error) {
   Outcome outcome;
   outcome.http_status = error.http_status;
@@ -95,8 +117,14 @@ Outcome failed_outcome(const Operation& operation, std::string_view doing, const
   } else if (error.code == Errc::kNotFound || error.code == Errc::kCancelled || error.retryable()) {
     outcome.kind = Outcome::Kind::kRetry;
     outcome.unknown = is_unknown_outcome(error);
-    outcome.text = fmt::format("{}: {} failed{}, to be tried again: {}", subject, doing,
-                               outcome.unknown ? " (it may have happened all the same)" : "", error.what);
+    // The hint first: the server goes on with every right, for kilobytes.
+    outcome.text =
+        fmt::format("{}: {} failed{}, to be tried again: {}{}", subject, doing,
+                    outcome.unknown ? " (it may have happened all the same)" : "",
+                    is_escalation(error) ? "the daemon may give only rights that it has itself: give it these, "
+                                           "or the verbs `escalate` (roles) and `bind` (bindings): "
+                                         : "",
+                    error.what);
   } else {
     refused("");
   }

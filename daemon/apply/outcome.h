@@ -43,7 +43,9 @@ std::string_view to_string(Outcome::Kind kind);  // "done", "not needed", "retry
 // What an error means for a write, by the text where the Status has no better sign.
 bool is_field_conflict(const Error& error);         // server-side apply: others manage the fields (W5)
 bool is_uid_mismatch(const Error& error);           // the precondition named another object (W8)
+bool is_no_object(const Error& error);              // is_uid_mismatch(), as nothing has the name any more
 bool is_version_mismatch(const Error& error);       // the precondition named another version
+bool is_escalation(const Error& error);             // a role or binding would give rights that we do not have
 bool is_namespace_terminating(const Error& error);  // W6
 bool is_missing_namespace(const Error& error);
 bool is_unserved_type(const Error& error);    // 404 of the path, not of the object (R46)
@@ -53,5 +55,10 @@ bool is_unknown_outcome(const Error& error);  // of a request other than GET (A2
 // kRetry or kRefused for an error that no special rule took; http_status, reason and retry_after are filled in.
 // `doing` says what was tried: "delete", "apply".
 Outcome failed_outcome(const Operation& operation, std::string_view doing, const Error& error);
+
+// A text as it stands in the error of a call, in Events and in `hookd status`: cut to kBriefBytes. The whole stands in
+// the operation's own line of the log.
+std::string brief(std::string_view text);
+inline constexpr size_t kBriefBytes = 300;
 
 }  // namespace hookd::apply

@@ -141,6 +141,7 @@ class DeleteTask final : public Task {
 
   void failed(const Error& error) {
     if (error.code == Errc::kNotFound && !is_unserved_type(error)) return gone();
+    if (is_no_object(error)) return gone();
     if (is_uid_mismatch(error)) return another();
     if (error.code == Errc::kConflict) {
       if (!op_.resource_version.empty() && is_version_mismatch(error)) return changed(error);

@@ -81,9 +81,10 @@ class PatchTask final : public Task {
     }
   }
   std::string_view doing() const {
+    if (!op_.words.doing.empty()) return op_.words.doing;
     switch (op_.verb) {
       case Verb::kApply:
-        return "apply";
+        return op_.subresource == "status" ? "apply the status of" : "apply";
       case Verb::kScale:
         return "scale";
       case Verb::kStatus:
@@ -97,8 +98,10 @@ class PatchTask final : public Task {
     }
   }
   std::string_view past(int status) const {
+    if (!op_.words.done.empty()) return op_.words.done;
     switch (op_.verb) {
       case Verb::kApply:
+        if (op_.subresource == "status") return "applied the status of";
         return status == 201 ? "created (by apply)" : "applied";
       case Verb::kScale:
         return "scaled";
@@ -219,10 +222,19 @@ class PatchTask final : public Task {
     const bool test_failed = op_.verb == Verb::kJsonPatch && error.http_status == 422;
     if (!op_.uid.empty() &&
         (is_uid_mismatch(error) || (test_failed && error.what.find("/metadata/uid") != std::string::npos)))
-      return finish(
-          Outcome::Kind::kNotNeeded,
-          fmt::format("{}: another object has this name now, not changed (uid {} is gone)", op_.display(), op_.uid));
+      return finish(Outcome::Kind::kNotNeeded,
+                    is_no_object(error)
+                        ? fmt::format("{} is gone already (uid {})", op_.display(), op_.uid)
+                        : fmt::format("{}: another object has this name now, not changed (uid {} is gone)",
+                                      op_.display(), op_.uid));
     if (missed_base(error)) return look_for_base();
+    if (error.code == Errc::kConflict && op_.verb == Verb::kApply && locked_version() == kMustNotExist) {
+      // Told as a conflict of fields, where there is one, before the version is looked at.
+      Outcome outcome = failed_outcome(op_, doing(), error);
+      outcome.kind = Outcome::Kind::kRetry;
+      outcome.text = fmt::format("{}: not made: an object of this name is there already, not changed", op_.display());
+      return finish(std::move(outcome));
+    }
     if (is_field_conflict(error))
       return refused(
           error, fmt::format("{}: apply refused: other managers own fields that it sets; `force: true` takes them: {}",

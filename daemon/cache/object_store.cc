@@ -119,7 +119,7 @@ void ObjectStore::clear() {
   auto objects = objects_;
   for (auto& [key, object] : objects) {
     take_out(key);
-    emit({Change::Type::kDeleted, object, object, false, true}, {});
+    emit({Change::Type::kDeleted, object, object, false, true, false, true}, {});
   }
 }
 

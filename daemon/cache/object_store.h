@@ -28,6 +28,7 @@ struct Change {
   bool initial = false;              // part of the first list
   bool final_state_unknown = false;  // found gone by a list, so the last state was not seen
   bool listed = false;               // found by a list: states between `old` and this one may have been missed
+  bool cleared = false;              // the kind is no longer served: nobody looked whether the object is gone
 };
 
 class ObjectStore {

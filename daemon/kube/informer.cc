@@ -48,6 +48,10 @@ void Informer::tell_each(const std::function<void(Subscriber&)>& tell) {
 }
 
 void Informer::tell_health() {
+  const auto self = self_.lock();
+  tell_each([](Subscriber& subscriber) {
+    if (subscriber.on_health) subscriber.on_health();
+  });
   const auto on_health = on_health_;
   if (on_health) on_health();
 }
@@ -156,20 +160,24 @@ void Informer::gone_checked(bool looked) {
     timer_ = context_.scheduler.after(kGoneCheck, [this] { check_gone(); });
     return;
   }
-  log::warn("the server serves it no more: its objects count as deleted", {{"resource", key_.display()}});
+  // What that means is up to those who follow it.
+  log::warn("no longer served: its CustomResourceDefinition or API service is gone; watched again when it is back",
+            {{"resource", key_.display()}});
   reflector_.reset();
   type_.reset();
+  serving_ = false;
   store_.clear();
   resolve();
 }
 
 void Informer::drained() {
-  if (synced_ || !reflector_ || !reflector_->health().listed) return;
+  if (serving_ || !reflector_ || !reflector_->health().listed) return;
   const auto self = self_.lock();
-  synced_ = true;
-  tell_each([](Subscriber& subscriber) {
-    if (subscriber.on_synced) subscriber.on_synced();
-  });
+  serving_ = true;
+  if (!std::exchange(synced_, true))
+    tell_each([](Subscriber& subscriber) {
+      if (subscriber.on_synced) subscriber.on_synced();
+    });
   tell_health();
 }
 

@@ -42,7 +42,8 @@ class Informer {
   };
   struct Subscriber {
     cache::ObjectStore::Listener on_change;
-    std::function<void()> on_synced;  // once, after the whole first list was told through on_change
+    std::function<void()> on_synced;    // once, after the whole first list was told through on_change
+    std::function<void()> on_health{};  // type(), error() or serving() may have changed
   };
   // Dropping it ends the subscription, at any moment: also from inside a subscriber's own callback. It keeps the
   // informer.
@@ -67,6 +68,9 @@ class Informer {
 
   void flush() { store_.flush(); }         // tells at once what is put in and not told yet
   bool synced() const { return synced_; }  // the first list was told whole
+  // The same of the kind as it is served now: false again once the server serves it no more, until it does and the
+  // new list was told whole.
+  bool serving() const { return serving_; }
   const std::optional<ResourceType>& type() const { return type_; }
   std::optional<Error> error() const;  // why it is not following now
   const CollectionKey& key() const { return key_; }
@@ -104,6 +108,7 @@ class Informer {
   std::list<Slot> subscribers_;
   int telling_ = 0;  // while > 0 no slot leaves the list
   bool synced_ = false;
+  bool serving_ = false;
   int gone_rounds_ = 0;
   bool checking_ = false;
   Timer timer_;

@@ -29,6 +29,10 @@
 //   hookd_watch_up{resource,namespace,selector}                 1 = following the server
 //   hookd_hooks{state}                                 loaded, broken
 //   hookd_loop_lag_seconds                             histogram: how late a 100 ms heartbeat came
+//   metacontroller_ROLE_{requests_total{code,method}, request_duration_histogram_seconds{method}, in_flight_requests}
+//                                                      ROLE: sync, finalize, customize; all with url, controller_name,
+//                                                      controller_type
+//   workqueue_depth{name,controller}                   of the controllers of compat/metacontroller
 //   process_resident_memory_bytes, process_open_fds
 #pragma once
 

@@ -15,8 +15,9 @@
 //
 // Four lines of ready keys: the exclusive ones; `solo_`, calls whose keys are settled (halves of a split batch, keys
 // that failed by themselves); `ready_`, keys that may share a call; `background_`, keys of which only a first list or a
-// resync tells: they stand behind what is live, but one of kAgeing turns is theirs, so that none starves. A place in line that is not valid any more is
-// skipped when its turn comes, so that no line is ever searched.
+// resync tells: they stand behind what is live, but one of kAgeing turns is theirs, so that none starves. A live event
+// moves a key up; a background one neither moves a key nor shortens its back-off. A place in line that is not valid any
+// more is skipped when its turn comes, so that no line is ever searched.
 #pragma once
 
 #include <algorithm>
@@ -114,11 +115,12 @@ class KeyedQueue {
 
   // The same, behind what is live. A key that has live events already stays where it is.
   void add_background(const std::string& key, Event event) {
-    const auto it = entries_.find(key);
-    Entry& entry = it == entries_.end() ? entries_[key] : it->second;
-    if (it == entries_.end() || (entry.running && entry.waiting.empty())) entry.background = true;
+    Entry& entry = entries_[key];
+    if (entry.waiting.empty()) entry.background = true;
     merge_(entry.waiting, std::move(event));
-    if (entry.running || entry.failed) return;  // it comes again anyway
+    if (entry.running) return;
+    if (entry.ready) return counted_anew(entry);
+    if (entry.failed) return;  // it comes again when its back-off is over
     make_ready(key, entry);
     pump();
   }
@@ -127,17 +129,15 @@ class KeyedQueue {
   void add_all(const std::string& key, std::vector<Event> events, bool exclusive = false) {
     Entry& entry = entries_[key];
     if (exclusive) make_exclusive(key, entry);
-    if (std::exchange(entry.background, false) && entry.ready) {  // it moves up
-      entry.ready = false;
-      make_ready(key, entry);
-    }
+    entry.background = false;
     for (Event& event : events) merge_(entry.waiting, std::move(event));
     if (entry.running) return;
-    if (entry.ready) {
-      recount(entry);
-      if (options_.batch_max > 1) pump();  // it may be full now
-      return;
+    if (entry.ready && entry.low) {  // it moves up
+      entry.ready = false;
+      make_ready(key, entry);
+      return pump();
     }
+    if (entry.ready) return counted_anew(entry);
     if (entry.failed) {
       const SteadyTime soon = news_due(entry);
       if (soon < entry.due) delay(key, entry, soon);
@@ -214,6 +214,22 @@ class KeyedQueue {
     arm();
     pump();
     return true;
+  }
+  // Delayed keys come earlier, each at a moment of its own within `spread`; not before what was asked for (at_least).
+  void bring_forward(Duration spread) {
+    for (const auto& [due, key] : std::set(delayed_)) {
+      Entry& entry = entries_[key];
+      const Duration after(static_cast<Duration::rep>(random_.uniform() * static_cast<double>(spread.count())));
+      const SteadyTime sooner = std::max(entry.not_before, scheduler_.now() + after);
+      if (sooner < entry.due) delay(key, entry, sooner);
+    }
+  }
+  // Any one of them, as soon as it can.
+  void bring_one_forward() {
+    if (delayed_.empty()) return;
+    const auto one = std::next(delayed_.begin(), static_cast<ptrdiff_t>(random_.bits() % delayed_.size()));
+    const std::string key = one->second;
+    if (entries_[key].not_before <= scheduler_.now()) hurry(key);
   }
   // The item that failed, which is forgotten; what came since runs. Nothing for a key that is not delayed.
   std::optional<Item> forget_failed(const std::string& key) {
@@ -316,6 +332,7 @@ class KeyedQueue {
     bool running = false;
     bool exclusive = false;
     bool background = false;  // `waiting` has nothing live
+    bool low = false;         // its place is in background_
   };
   struct Requeue {
     std::vector<Event> events;
@@ -348,7 +365,7 @@ class KeyedQueue {
       if (unknown) pause->second = back_off(item.attempt);
       entry.not_before = scheduler_.now() + at_least;
       SteadyTime due = std::max(entry.not_before, scheduler_.now() + pause->second);
-      if (!entry.waiting.empty()) due = std::min(due, news_due(entry));
+      if (!entry.waiting.empty() && !entry.background) due = std::min(due, news_due(entry));
       if (verdict == Verdict::kRetry) {
         item.alone = true;
         item.limit = std::max<size_t>(1, item.events.size());
@@ -390,6 +407,7 @@ class KeyedQueue {
     Item& item = batch.front();
     Entry& entry = entries_[item.key];
     const auto middle = item.events.begin() + static_cast<ptrdiff_t>(item.events.size() / 2);
+    entry.background = item.background && (entry.waiting.empty() || entry.background);
     entry.waiting.insert(entry.waiting.begin(), std::make_move_iterator(middle),
                          std::make_move_iterator(item.events.end()));
     item.events.erase(middle, item.events.end());
@@ -430,6 +448,7 @@ class KeyedQueue {
   void make_exclusive(const std::string& key, Entry& entry) {
     if (std::find(exclusive_.begin(), exclusive_.end(), key) == exclusive_.end()) exclusive_.push_back(key);
     entry.exclusive = true;
+    entry.low = false;
     entry.ticket = 0;  // its place in another line, if it has one, is no longer valid
     entry.shares = false;
     recount(entry);
@@ -441,16 +460,22 @@ class KeyedQueue {
     in_line_ += now - std::exchange(entry.counted, now);
   }
 
+  // The events of a key that is ready became more: a batch may be full now.
+  void counted_anew(Entry& entry) {
+    recount(entry);
+    if (options_.batch_max > 1) pump();
+  }
+
   void make_ready(const std::string& key, Entry& entry) {
     if (std::exchange(entry.ready, true)) return;
+    entry.low = false;
     if (entry.exclusive) return;  // its line is exclusive_
     entry.ticket = ++tickets_;
-    if (entry.background || (entry.failed && entry.failed->background && entry.waiting.empty())) {
+    entry.low = (!entry.failed || entry.failed->background) && (entry.waiting.empty() || entry.background);
+    entry.shares = !entry.low && (options_.batch_max == 1 || !entry.failed || !entry.failed->alone);
+    if (entry.low)
       background_.push_back({entry.ticket, scheduler_.now(), key});
-      return;
-    }
-    entry.shares = options_.batch_max == 1 || !entry.failed || !entry.failed->alone;
-    if (!entry.shares)
+    else if (!entry.shares)
       solo_.push_back({entry.ticket, entry.ticket, {key}});
     else
       ready_.push_back({entry.ticket, scheduler_.now(), key});
@@ -545,11 +570,7 @@ class KeyedQueue {
     Batch batch;
     const uint64_t id = ++batches_;
     live_turns_ = line == Line::kBackground || background_.empty() ? 0 : live_turns_ + 1;
-    if (line == Line::kBackground) {
-      const std::string key = background_.front().key;
-      background_.pop_front();
-      batch.push_back(take_key(key, options_.batch_max));
-    } else if (line == Line::kExclusive) {
+    if (line == Line::kExclusive) {
       batch.push_back(take_key(exclusive_.front(), options_.batch_max));
     } else if (line == Line::kSolo) {
       const Call call = std::move(solo_.front());
@@ -557,13 +578,17 @@ class KeyedQueue {
       for (const std::string& key : call.keys)
         if (valid(key, call.ticket)) batch.push_back(take_key(key, options_.batch_max));
     } else {
-      for (size_t room = options_.batch_max; room > 0 && !ready_.empty(); drop_invalid()) {
-        const std::string key = ready_.front().key;
+      std::deque<Place>& places = line == Line::kBackground ? background_ : ready_;
+      for (size_t room = options_.batch_max; room > 0 && !places.empty(); drop_invalid()) {
+        const std::string key = places.front().key;
         const auto& failed = entries_[key].failed;
+        const bool alone = failed && failed->alone;
         if (failed && failed->events.size() > room && !batch.empty()) break;  // it stays whole
-        ready_.pop_front();
+        if (alone && !batch.empty()) break;
+        places.pop_front();
         batch.push_back(take_key(key, room));
         room -= std::min(room, batch.back().events.size());
+        if (alone) break;
       }
     }
     open_[id] = batch.size();
@@ -573,7 +598,7 @@ class KeyedQueue {
 
   Item take_key(const std::string& key, size_t room) {
     Entry& entry = entries_[key];
-    entry.ready = entry.shares = false;
+    entry.ready = entry.shares = entry.low = false;
     entry.running = true;
     recount(entry);
     Item item;
@@ -597,6 +622,7 @@ class KeyedQueue {
       const auto rest = item.events.begin() + static_cast<ptrdiff_t>(most);
       entry.waiting.assign(std::make_move_iterator(rest), std::make_move_iterator(item.events.end()));
       item.events.erase(rest, item.events.end());
+      entry.background = item.background;
     }
     return item;
   }

@@ -46,7 +46,8 @@ class ConfigMapStore final : public Store {
   void flush() override;
   bool settled() const override { return !dirty_ || trouble() || api_ == nullptr; }
   bool durable() const override { return true; }
-  bool keeps(std::string_view table) const override { return table != "known"; }
+  // Tables that grow with the cluster would not fit.
+  bool keeps(std::string_view table) const override { return table != "known" && table != "handled"; }
   std::optional<Error> trouble() const override;
 
   static constexpr Duration kDebounce = std::chrono::seconds(1);

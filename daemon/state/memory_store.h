@@ -9,7 +9,7 @@
 
 namespace hookd::state {
 
-class MemoryStore final : public Store {
+class MemoryStore : public Store {
  public:
   std::optional<std::string> get(std::string_view table, std::string_view key) const override;
   void put(std::string_view table, std::string_view key, std::string_view value) override;

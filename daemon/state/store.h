@@ -11,6 +11,9 @@
 //   guard        hook                            what it wrote in the last while    hook/guard
 //   paused       hook                            {"why","at"}                      app/hook_unit
 //   guard        hook                            {"deletes":[[ms,count],…],…}      hook/guard
+//   finalizers   hook "\n" finalizer "\n"         1                                 app/left_finalizers
+//                apiVersion "\n" kind
+//   handled      hook "\n" uid of a parent       a digest                          reconcile/handled
 #pragma once
 
 #include <functional>

@@ -55,6 +55,12 @@ TEST_F(DeleteTest, TheVerbsSetThePropagation) {
   EXPECT_THAT(api.last().body, HasSubstr(R"("propagationPolicy":"Foreground")"));
 }
 
+TEST_F(DeleteTest, WhatWentMeanwhileIsGoneAndNoNamesake) {
+  api.on("DELETE", kPath,
+         refused(409, "Conflict", "Precondition failed: UID in precondition: u1, UID in object meta: "));
+  EXPECT_EQ(apply(kDelete).text, "Pod a/b is gone already");
+}
+
 TEST_F(DeleteTest, NamesakeIsNotKilled) {  // T37, W8
   api.on("DELETE", kPath, refused(409, "Conflict", kUidMessage));
   const auto outcome = apply(kDelete);

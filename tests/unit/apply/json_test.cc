@@ -57,6 +57,13 @@ TEST(JsonDiff, HidesTheDataOfSecrets) {
   const auto text =
       json_diff(R"({"kind":"Secret","data":{"k":"b2xk"}})", R"({"kind":"Secret","data":{"k":"bmV3","l":"eA=="}})");
   EXPECT_EQ(text, "~ .data.k: *** (6 bytes) -> *** (6 bytes)\n+ .data.l: *** (6 bytes)");
+  for (const char* of : {"kubectl.kubernetes.io", "metacontroller.k8s.io"})
+    EXPECT_EQ(json_diff("", fmt::format(
+                                R"({{"metadata":{{"annotations":{{"{}/last-applied-configuration":"secret"}}}}}})", of)
+                                .insert(1, R"("kind":"Secret",)"))
+                  .find("secret"),
+              std::string::npos)
+        << of;
 }
 
 TEST(JsonDiff, HasABound) { EXPECT_EQ(json_diff("", R"({"a":1,"b":2,"c":3})", 1), "+ .a: 1\n… and 2 more"); }

@@ -85,6 +85,70 @@ TEST_F(PatchTest, ConflictOnTheVersionThatTheHookNamesIsFinal) {  // W2
   EXPECT_EQ(api.requests.size(), 2u);
 }
 
+// The server takes a version for an object that is not there, and compares it with that of one that is.
+TEST_F(PatchTest, AnApplyThatIsToMakeAnObjectChangesNone) {
+  Operation op = config_map();
+  op.object = fmt::format(
+      R"({{"apiVersion":"v1","kind":"ConfigMap","metadata":{{"name":"c","namespace":"a","resourceVersion":"{}"}}}})",
+      kMustNotExist);
+  api.on("PATCH", kConfigMap, refused(409, "Conflict", "the object has been modified"));
+  const auto outcome = apply(op);
+  EXPECT_EQ(outcome.kind, Kind::kRetry);  // whose it is, the watch tells
+  EXPECT_EQ(outcome.http_status, 409);
+  EXPECT_THAT(outcome.text, HasSubstr("an object of this name is there already, not changed"));
+  EXPECT_EQ(api.requests.size(), 1u);
+}
+
+TEST_F(PatchTest, AnApplyThatIsToMakeAnObjectTellsOfNoFields) {  // they are compared before the versions
+  Operation op = config_map();
+  op.force = false;
+  op.object = fmt::format(
+      R"({{"apiVersion":"v1","kind":"ConfigMap","metadata":{{"name":"c","namespace":"a","resourceVersion":"{}"}}}})",
+      kMustNotExist);
+  api.on("PATCH", kConfigMap,
+         refused(409, "Conflict", "Apply failed with 1 conflict: conflict with \"kubectl\" using v1: .data.k",
+                 R"([{"reason":"FieldManagerConflict","message":"conflict with \"kubectl\"","field":".data.k"}])"));
+  const auto outcome = apply(op);
+  EXPECT_EQ(outcome.kind, Kind::kRetry);
+  EXPECT_EQ(outcome.http_status, 409);
+  EXPECT_THAT(outcome.text, HasSubstr("an object of this name is there already, not changed"));
+}
+
+TEST_F(PatchTest, AnApplyToAnObjectThatIsGoneMakesNone) {
+  api.on(
+      "PATCH", kConfigMap,
+      refused(409, "Conflict", "uid mismatch: the provided object specified uid u1, and no existing object was found"));
+  Operation op = config_map();
+  op.uid = "u1";
+  const auto outcome = apply(op);
+  EXPECT_EQ(outcome.kind, Kind::kNotNeeded);
+  EXPECT_THAT(outcome.text, HasSubstr("is gone already (uid u1)"));
+  EXPECT_EQ(api.requests.size(), 1u);
+}
+
+TEST_F(PatchTest, OfAnObjectThatWentMeanwhileNoNamesakeIsToldOf) {
+  // What the storage layer says of a patch with a uid when the object goes in the middle of it.
+  api.on(
+      "PATCH", kPod,
+      refused(409, "Conflict",
+              "Operation cannot be fulfilled on pods \"b\": StorageError: invalid object, Code: 4, Key: /registry/a/b, "
+              "ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: u1, UID in object "
+              "meta: "));
+  const auto outcome = apply(pod_op("MergePatch", R"("patch":{"spec":{"x":1}},"uid":"u1")"));
+  EXPECT_EQ(outcome.kind, Kind::kNotNeeded);
+  EXPECT_EQ(outcome.text, "Pod a/b is gone already (uid u1)");
+}
+
+TEST_F(PatchTest, RightsThatWouldBeGivenAreHintedAtBeforeTheLongText) {
+  api.on("PATCH", kConfigMap,
+         refused(403, "Forbidden",
+                 "rolebindings \"x\" is forbidden: user \"u\" is attempting to grant RBAC permissions not currently "
+                 "held:\n{APIGroups:[\"\"]}"));
+  const auto outcome = apply(config_map());
+  EXPECT_EQ(outcome.kind, Kind::kRetry);
+  EXPECT_THAT(outcome.text, HasSubstr("or the verbs `escalate` (roles) and `bind` (bindings): rolebindings"));
+}
+
 TEST_F(PatchTest, BareServerErrorAboutTheContentIsFinal) {  // section 11
   api.on("PATCH", kConfigMap,
          refused(500, "",

@@ -150,6 +150,31 @@ TEST_F(InformerTest, ADeletedCrdDeletesItsObjectsOnceDiscoverySaysSoTwice) {  //
   EXPECT_TRUE(informer->synced());
 }
 
+TEST_F(InformerTest, ServingIsOfTheKindAsItIsServedNow) {
+  serve();
+  items_ = {pod("a", "1", "old")};
+  const auto informer = get();
+  std::vector<std::string> heard;  // what serving() was, and how many changes were told before
+  auto subscriber = recorder(told_);
+  subscriber.on_health = [&] { heard.push_back(fmt::format("{} after {}", informer->serving(), told_.size())); };
+  const auto subscription = informer->subscribe(subscriber);
+  EXPECT_FALSE(informer->serving());
+  scheduler_.advance(5s);
+  EXPECT_TRUE(informer->serving());
+  EXPECT_EQ(heard.back(), "true after " + std::to_string(told_.size()));  // the whole list was told
+  remove_crd();
+  scheduler_.advance(30s);
+  EXPECT_FALSE(informer->serving());
+  EXPECT_TRUE(informer->synced());
+  EXPECT_TRUE(heard.back().starts_with("false")) << heard.back();
+  items_ = {pod("a", "200", "new")};
+  version_ = "201";
+  serve();
+  scheduler_.advance(2s);
+  EXPECT_TRUE(informer->serving());
+  EXPECT_EQ(heard.back(), "true after " + std::to_string(told_.size()));
+}
+
 TEST_F(InformerTest, ACrdDeletedAndMadeAnewAtOnceIsSeenInTheObjects) {  // R41, T29
   serve();
   items_ = {pod("a", "1", "old")};

@@ -1,6 +1,7 @@
-// Random events, poison, failures, outages, slow calls, batches, requeues, exclusive items, pauses, hands and
-// hand-overs to a new queue, over many seeds: a key is never called twice at once, its events never change their order,
-// the last one is delivered, what is given up is the poison and nothing else, an exclusive call is alone.
+// Random events, live and in the background, poison, failures, outages, slow calls, batches, requeues, exclusive items,
+// pauses, hands and hand-overs to a new queue, over many seeds: a key is never called twice at once, its events never
+// change their order, the last one is delivered, what is given up is the poison and nothing else, an exclusive call is
+// alone.
 #include <gmock/gmock.h>
 
 #include "queue/keyed_queue.h"
@@ -14,6 +15,7 @@ struct Event {
   int version = 0;
   bool again = false;
   bool poison = false;  // fails every call it is in
+  bool background = false;
 };
 using Queue = KeyedQueue<Event, int>;
 
@@ -39,10 +41,12 @@ struct Trial {
 
   void merge(std::vector<Event>& waiting, Event next) {
     if (next.again && !waiting.empty()) return;
-    if (!waiting.empty() && !waiting.back().poison && !next.poison && (waiting.back().again || dice(2) == 0))
+    if (!waiting.empty() && !waiting.back().poison && !next.poison && (waiting.back().again || dice(2) == 0)) {
+      next.background &= waiting.back().background;
       waiting.back() = next;
-    else
+    } else {
       waiting.push_back(next);
+    }
   }
 
   void start(Queue::Batch batch) {
@@ -57,6 +61,9 @@ struct Trial {
         if (event.version <= before) complain(item.key + " goes back in time");
         before = event.version;
       }
+      const bool live = std::ranges::any_of(item.events, [](const Event& event) { return !event.background; });
+      if (item.background && live) complain(item.key + " is in the background with live events");
+      background_starts += item.background ? 1 : 0;
       if (item.exclusive && batch.size() > 1) complain("an exclusive item shares its call");
       if (item.exclusive && open > 0) complain("an exclusive call is not alone");
       if (exclusive_open) complain("a call runs beside an exclusive one");
@@ -130,6 +137,7 @@ struct Trial {
         for (const std::string& key : queue->delayed_keys()) queue->hurry(key);
         return;
       case 7:
+        if (dice(2) == 0) return queue->bring_forward(up_to(3000));
         return hand_over();
       case 8:
       case 9: {
@@ -140,7 +148,10 @@ struct Trial {
         const std::string key = "k" + std::to_string(dice(6));
         const bool poison = dice(25) == 0;
         poisons += poison ? 1 : 0;
-        queue->add(key, {last[key] = ++version, false, poison});
+        if (dice(3) == 0)
+          queue->add_background(key, {last[key] = ++version, false, poison, true});
+        else
+          queue->add(key, {last[key] = ++version, false, poison});
       }
     }
   }
@@ -153,7 +164,12 @@ struct Trial {
     auto requeues = queue->take_requeues();
     if (!queue->idle()) complain("something stayed in the old queue");
     make();
-    for (auto& [key, event] : waiting) queue->add(key, event, key.starts_with("x"));
+    for (auto& [key, event] : waiting) {
+      if (event.background)
+        queue->add_background(key, event);
+      else
+        queue->add(key, event, key.starts_with("x"));
+    }
     for (auto& requeue : requeues)
       queue->add_after(requeue.key, std::move(requeue.events), requeue.due - scheduler.now(), requeue.slot);
   }
@@ -183,7 +199,7 @@ struct Trial {
   std::map<std::string, int> last, settled, running;
   std::map<uint64_t, Timer> calls;
   uint64_t call = 0;
-  int version = 0, poisons = 0, given_up = 0, open = 0;
+  int version = 0, poisons = 0, given_up = 0, open = 0, background_starts = 0;
   bool healthy = false, stopped = false, paused = false, exclusive_open = false;
   std::vector<std::string> complaints;
 };
@@ -191,11 +207,14 @@ struct Trial {
 class QueueProperty : public testing::TestWithParam<int> {};
 
 TEST_P(QueueProperty, HoldsWhateverHappens) {
+  int background = 0;
   for (int seed = GetParam() * 100; seed < GetParam() * 100 + 100; ++seed) {
     Trial trial(static_cast<uint64_t>(seed));
     trial.run();
     ASSERT_THAT(trial.complaints, testing::IsEmpty()) << "seed " << seed;
+    background += trial.background_starts;
   }
+  EXPECT_GT(background, 100);
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, QueueProperty, testing::Range(0, 10));
