@@ -1,11 +1,13 @@
 #include "hook/answer.h"
 
 #include <array>
+#include <set>
 
 #include "apply/json_text.h"
 #include "base/json_read.h"
 #include "base/json_scanner.h"
 #include "base/time.h"
+#include "config/nearest.h"
 #include "config/yaml_source.h"
 
 namespace hookd::hook {
@@ -20,13 +22,33 @@ std::string_view trim(std::string_view text) {
 constexpr std::array<std::string_view, 8> kYamlBeginnings{
     "apiVersion:", "kind:", "operation:", "operations:", "status:", "requeueAfter:", "metadata:", "state:"};
 
+// Only in answers of hooks that reconcile.
+constexpr std::array<std::string_view, 2> kReconcileBeginnings{"children:", "finalized:"};
+
+// The keys of a result. A hook that reconciles has no state: what is to be kept stands in its objects.
+const std::set<std::string, std::less<>>& result_keys(AnswerOf of) {
+  static const std::set<std::string, std::less<>> kEvents{"operations", "status", "state", "requeueAfter", "message"};
+  static const std::set<std::string, std::less<>> kReconcile{"children",     "status",    "operations",
+                                                             "requeueAfter", "finalized", "message"};
+  return of == AnswerOf::kReconcile ? kReconcile : kEvents;
+}
+
+// For messages, which come into logs and Events: a value may hold a secret.
+std::string_view named(std::string_view value) {
+  const char first = value.empty() ? ' ' : value.front();
+  if (first == '{') return "an object";
+  if (first == '[') return "a list";
+  if (first == '"') return "a text";
+  return value.substr(0, 20);  // a number, true, false, null
+}
+
 constexpr int64_t kMaxLinesBefore = 100'000;
 // What Windows tools put before UTF-8; without taking it away the first document would pass for text.
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 class Parser {
  public:
-  explicit Parser(std::string_view output) : rest_(output) {
+  Parser(std::string_view output, AnswerOf of) : rest_(output), of_(of) {
     if (rest_.starts_with(kByteOrderMark)) rest_.remove_prefix(kByteOrderMark.size());
   }
 
@@ -65,9 +87,11 @@ class Parser {
     return next.empty() || next.front() == '{' || next.front() == '"';
   }
 
-  static bool begins_yaml(std::string_view line) {
+  bool begins_yaml(std::string_view line) const {
     if (line.starts_with("- ")) line = trim(line.substr(2));  // a list of them
-    return std::ranges::any_of(kYamlBeginnings, [&](std::string_view key) { return line.starts_with(key); });
+    const auto begins = [&](std::string_view key) { return line.starts_with(key); };
+    return std::ranges::any_of(kYamlBeginnings, begins) ||
+           (of_ == AnswerOf::kReconcile && std::ranges::any_of(kReconcileBeginnings, begins));
   }
 
   static std::string_view trim_end(std::string_view line) {
@@ -152,7 +176,7 @@ class Parser {
     }
     if (!apply::is_json_object(document))
       return fail(Errc::kInvalid, "line {}: a manifest, an operation or a result was expected, not {}", line,
-                  document.substr(0, 80));
+                  named(document));
     ++answer_.documents;
     auto members = apply::json_members(document);
     if (!members) return fail(Errc::kInvalid, "line {}: {}", line, members.error().what);
@@ -186,7 +210,14 @@ class Parser {
                         item.substr(0, 80));
           HOOKD_CHECK(take(item, line, true));
         }
-      } else if (key == "state") {
+      } else if (key == "children" && of_ == AnswerOf::kReconcile) {
+        HOOKD_CHECK(children(value, line));
+      } else if (key == "finalized" && of_ == AnswerOf::kReconcile) {
+        if (value != "true" && value != "false")
+          return fail(Errc::kInvalid, "line {}: \"finalized\" must be true or false, not {}", line,
+                      value.substr(0, 80));
+        answer_.finalized = value == "true";
+      } else if (key == "state" && of_ == AnswerOf::kEvents) {
         answer_.state = std::string(value);
       } else if (value == "null" && (key == "status" || key == "requeueAfter" || key == "message")) {
         continue;  // what jq makes of a field that is not there
@@ -206,21 +237,54 @@ class Parser {
         return fail(
             Errc::kInvalid,
             "line {}: this document is neither a manifest (apiVersion, kind, metadata), nor an operation (operation: "
-            "Delete, …), nor a result: unknown key \"{}\"; a result has operations, status, state, requeueAfter, "
-            "message",
-            line, key);
+            "Delete, …), nor a result: unknown key \"{}\"{}; a result has {}",
+            line, key, hint(key),
+            of_ == AnswerOf::kReconcile ? "children, status, operations, requeueAfter, finalized, message"
+                                        : "operations, status, state, requeueAfter, message");
       }
     }
     return {};
   }
 
+  std::string hint(std::string_view key) const {
+    const std::string near = config::nearest(key, result_keys(of_));
+    return near.empty() ? "" : fmt::format(" (did you mean \"{}\"?)", near);
+  }
+
+  // In one list: of a script that prints them one by one and breaks off, the others would be taken away. A list that is
+  // none must never pass for an empty one, which takes every child away.
+  Result<void> children(std::string_view list, int64_t line) {
+    if (!apply::is_json_array(list))
+      return fail(Errc::kInvalid,
+                  "line {}: \"children\" must be a list of manifests, not {}; leave the key out to touch no child, [] "
+                  "takes all of them away",
+                  line, named(list));
+    const auto items = apply::json_elements(list);
+    if (!items) return fail(Errc::kInvalid, "line {}: \"children\": {}", line, items.error().what);
+    if (answer_.children)
+      return fail(
+          Errc::kInvalid,
+          "line {}: a second \"children\"; give all of them in one list: what a script did not come to print would be "
+          "taken away",
+          line);
+    answer_.children.emplace();
+    for (size_t i = 0; i < items->size(); ++i) {
+      if (!apply::is_json_object((*items)[i]))
+        return fail(Errc::kInvalid, "line {}: \"children[{}]\" must be a manifest (apiVersion, kind, metadata), not {}",
+                    line, i, named((*items)[i]));
+      answer_.children->emplace_back((*items)[i]);
+    }
+    return {};
+  }
+
   std::string_view rest_;
+  AnswerOf of_;
   int64_t line_ = 1;
   Answer answer_;
 };
 
 }  // namespace
 
-Result<Answer> parse_answer(std::string_view output) { return Parser(output).run(); }
+Result<Answer> parse_answer(std::string_view output, AnswerOf of) { return Parser(output, of).run(); }
 
 }  // namespace hookd::hook

@@ -26,11 +26,17 @@ struct Answer {
   std::vector<std::string> messages;
   std::vector<std::string> text;  // lines outside documents
   size_t documents = 0;
+  // Only with AnswerOf::kReconcile.
+  std::optional<std::vector<std::string>> children;  // JSON texts, not looked into; unset = none is touched
+  std::optional<bool> finalized;                     // the object may go
 };
+
+// Whose answer it is: which keys a result may have. (product.md sections 3 and 6)
+enum class AnswerOf { kEvents, kReconcile };
 
 // All or nothing: one bad document and there is no answer.
 // A byte order mark at the beginning is skipped. Errors: kInvalid, "line 3: …": what is wrong with which document and
 // what was expected.
-Result<Answer> parse_answer(std::string_view output);
+Result<Answer> parse_answer(std::string_view output, AnswerOf of = AnswerOf::kEvents);
 
 }  // namespace hookd::hook

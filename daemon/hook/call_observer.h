@@ -32,8 +32,13 @@ class CallObserver {
   virtual void call_started(const Call& call) = 0;
   // A line of its standard error, which is in the log too.
   virtual void call_said(const Call& call, std::string_view line) = 0;
+  // The answer of a hook that reconciles, as it was read; before call_answered.
+  virtual void call_replied(const Call& call, std::string_view text) {
+    static_cast<void>(call);
+    static_cast<void>(text);
+  }
   // What the hook answered, before anything of it is sent; `messages` are its `message`s. `exit` null: no process of
-  // its own (worker, URL).
+  // its own (worker, URL). Of a hook that reconciles it comes in parts, one for each step that writes.
   virtual void call_answered(const Call& call, const process::ChildExit* exit,
                              const std::vector<apply::Operation>& operations,
                              const std::vector<std::string>& messages) = 0;
@@ -53,6 +58,9 @@ class CallObservers final : public CallObserver {
   }
   void call_said(const Call& call, std::string_view line) override {
     for (auto* one : all_) one->call_said(call, line);
+  }
+  void call_replied(const Call& call, std::string_view text) override {
+    for (auto* one : all_) one->call_replied(call, text);
   }
   void call_answered(const Call& call, const process::ChildExit* exit, const std::vector<apply::Operation>& operations,
                      const std::vector<std::string>& messages) override {

@@ -7,8 +7,7 @@
 namespace hookd::hook {
 
 void log_messages(const Hook& hook, const Call& call, std::string_view binding, const std::vector<std::string>& lines) {
-  for (const std::string& line : lines)
-    log::info(line, {{"hook", hook.name}, {"binding", binding}, {"call", call.id}});
+  for (const std::string& line : lines) log::info(line, {{"hook", hook.name}, {"binding", binding}, {"call", call.id}});
 }
 
 void record_reply(const Hook& hook, const Call& call, std::string_view binding, RunnerServices& services,
@@ -46,11 +45,8 @@ void record_operation(const Hook& hook, const Call& call, RunnerServices& servic
 void record_end(const Hook& hook, const Call& call, std::string_view binding, RunnerServices& services,
                 const CallEnd& end) {
   services.metrics.count("hookd_calls_total", {{"hook", hook.name}, {"result", std::string(end.result)}});
-  std::vector<log::Field> fields{{"hook", hook.name},
-                                 {"binding", binding},
-                                 {"call", call.id},
-                                 {"attempt", call.attempt},
-                                 {"result", end.result}};
+  std::vector<log::Field> fields{
+      {"hook", hook.name}, {"binding", binding}, {"call", call.id}, {"attempt", call.attempt}, {"result", end.result}};
   if (call.events.size() > 1) fields.emplace_back("events", call.events.size());
   if (!end.subject.empty()) fields.emplace_back("object", end.subject);
   if (!end.why.empty()) fields.emplace_back("error", end.why);

@@ -90,6 +90,7 @@ void join(Event& waiting, Event next) {
   if (next.gone) waiting.gone = std::move(next.gone);
   waiting.background &= next.background;
   waiting.again &= next.again;
+  if (waiting.seen == SteadyTime{}) waiting.seen = next.seen;
   // Both sources go on when the key was run.
   if (next.ticket)
     waiting.ticket = waiting.ticket ? std::make_shared<std::pair<std::shared_ptr<void>, std::shared_ptr<void>>>(

@@ -44,11 +44,11 @@ struct Event {
   std::shared_ptr<const std::string> old_value;
   std::shared_ptr<const std::string> data;      // kSource: JSON text of what came in
   std::shared_ptr<const std::string> old_data;  // kSource of a file: what stood there before
-  std::shared_ptr<void> ticket;      // kSource: gone when no copy waits or runs any more, which lets the source go on
+  std::shared_ptr<void> ticket;        // kSource: gone when no copy waits or runs any more, which lets the source go on
   std::vector<ReconcileCause> causes;  // kReconcile: of everything that was merged, the last kMaxCauses
-  cache::ObjectPtr gone;      // kReconcile: the last state of a parent that is no more
-  bool background = false;    // may stand behind what is live: the first list, a resync
-  bool final_state_unknown = false;  // kDeleted: the last state was not seen
+  cache::ObjectPtr gone;               // kReconcile: the last state of a parent that is no more
+  bool background = false;             // may stand behind what is live: the first list, a resync
+  bool final_state_unknown = false;    // kDeleted: the last state was not seen
   bool coalesce = true;
   bool again = false;      // the hook asked to be called again: the object is brought up to date when the call is made
   bool overtaken = false;  // it was parked, and what came later may be handled: brought up to date in the same way

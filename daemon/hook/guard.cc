@@ -70,7 +70,8 @@ std::optional<GuardFuse::Trip> GuardFuse::check(Window& window, int64_t wanted) 
   if (total <= window.rate->count) return std::nullopt;
   const std::string per = format_duration(window.rate->per);
   return Trip{window.name,
-              fmt::format("{} {} within {} (limit {}/{})", total, window.name, per, window.rate->count, per)};
+              fmt::format("{} {} within {} (limit {}/{})", total, window.name, per, window.rate->count, per), true,
+              wanted > window.rate->count};
 }
 
 std::optional<GuardFuse::Trip> GuardFuse::take(const Spending& wanted) {

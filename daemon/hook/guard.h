@@ -34,9 +34,10 @@ Spending cost_of(const apply::Operation& operation);
 class GuardFuse {
  public:
   struct Trip {
-    std::string limit;  // "deletes" or "writes"
-    std::string text;   // "21 deletes within 1m (limit 20/1m)"
-    bool first = true;  // false: it had tripped before and nobody has reset it
+    std::string limit;   // "deletes" or "writes"
+    std::string text;    // "21 deletes within 1m (limit 20/1m)"
+    bool first = true;   // false: it had tripped before and nobody has reset it
+    bool alone = false;  // the answer is over the limit by itself: it never passes, however often the fuse is reset
   };
 
   // `store` null: forgotten with the process. Else the counts are kept in its table "guard", so that a daemon that

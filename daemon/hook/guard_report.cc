@@ -17,10 +17,18 @@ std::string first_of(const std::vector<apply::Operation>& operations) {
   return named > kNamed ? fmt::format("{} and {} more", text, named - kNamed) : text;
 }
 
+std::string what_next(const std::string& hook, const GuardFuse::Trip& trip) {
+  return fmt::format("look at `hookd runs {}`, then `hookd resume {}`{}", hook, hook,
+                     trip.alone ? fmt::format(" (this one answer is over the limit by itself: if it is right, raise "
+                                              "`guard.{}` of the hook first)",
+                                              trip.limit)
+                                : "");
+}
+
 }  // namespace
 
 std::string pause_reason(const std::string& hook, const GuardFuse::Trip& trip) {
-  return fmt::format("by its guard: {}; look at `hookd runs {}`, then `hookd resume {}`", trip.text, hook, hook);
+  return fmt::format("by its guard: {}; {}", trip.text, what_next(hook, trip));
 }
 
 void report_trip(const Call& call, const GuardFuse::Trip& trip, const std::vector<apply::Operation>& not_sent,
@@ -31,7 +39,7 @@ void report_trip(const Call& call, const GuardFuse::Trip& trip, const std::vecto
               {"call", call.id},
               {"guard", trip.text},
               {"not_sent", first_of(not_sent)},
-              {"next", fmt::format("look at `hookd runs {}`, then `hookd resume {}`", call.hook, call.hook)}});
+              {"next", what_next(call.hook, trip)}});
   apply::EventNote note;
   for (const Event& event : call.events) {
     if (!event.object || !event.resource) continue;
@@ -53,8 +61,7 @@ void report_trip(const Call& call, const GuardFuse::Trip& trip, const std::vecto
   }
   if (note.name.empty()) return;
   note.reason = "HookGuardTripped";
-  note.message = fmt::format("hook {} is paused by its guard: {}; look at `hookd runs {}`, then `hookd resume {}`",
-                             call.hook, trip.text, call.hook, call.hook);
+  note.message = fmt::format("hook {} is paused {}", call.hook, pause_reason(call.hook, trip));
   note.type = "Warning";
   note.hook = call.hook;
   events.record(std::move(note));

@@ -172,6 +172,7 @@ struct Hook {
   // With it there are no watches, schedules and start-up; sources call its keys. The queue's defaults are others:
   // concurrency 5, back-off 5 ms doubling to 1000 s.
   std::optional<Reconcile> reconcile;
+  std::vector<HeldKind> holds;  // what it puts finalizers on
   // Set by a front-end of compat/ that brings a reconciler of its own; null = the native one.
   std::shared_ptr<const ReconcilerMaker> reconciler;
   std::optional<std::vector<apply::AllowRule>> allow;  // unset = everything the daemon may

@@ -35,9 +35,6 @@ void read_binding_name(Reader& r, std::string& name) {
     r.problem("name", "\"startup\" is the name of the startup binding; choose another");
 }
 
-namespace {
-
-// "v1", "apps/v1"; with `stars` also "apps/*" and "*".
 void read_api_version(Reader& r, std::string& out, bool stars) {
   if (!r.string("apiVersion", out)) return;
   const size_t slash = out.find('/');
@@ -63,10 +60,14 @@ void read_kind(Reader& r, std::string& out, bool star) {
                                 out.find('/') == std::string::npos ? "" : "; the group goes into apiVersion"));
 }
 
+namespace {
+
 bool is_dns_label(std::string_view text) {
   return !text.empty() && text.size() <= 63 && made_of(text, {kLetters.substr(0, 26), kDigits, "-"}) &&
          text.front() != '-' && text.back() != '-';
 }
+
+}  // namespace
 
 void read_object_names(Reader& r, std::string_view key, std::vector<std::string>& out, bool are_namespaces) {
   if (!r.string_list(key, out)) return;
@@ -83,6 +84,8 @@ void read_object_names(Reader& r, std::string_view key, std::vector<std::string>
                     name.find('*') == std::string::npos ? "" : "; patterns are not possible here, select by labels"));
   }
 }
+
+namespace {
 
 void read_selector_map(Reader r, std::optional<cache::LabelSelector>& out) {
   const size_t before = r.problems().size();
@@ -119,6 +122,8 @@ void read_selector_map(Reader r, std::optional<cache::LabelSelector>& out) {
     r.problem_here(selector.error().what);
 }
 
+}  // namespace
+
 void read_label_selector(Reader& r, std::optional<cache::LabelSelector>& out) {
   const Node* node = r.raw("labelSelector");
   if (node == nullptr) return;
@@ -135,7 +140,13 @@ void read_label_selector(Reader& r, std::optional<cache::LabelSelector>& out) {
     r.problem("labelSelector", selector.error().what);
 }
 
-}  // namespace
+void read_namespaces(Reader& r, Namespaces& out) {
+  auto namespaces = r.map("namespaces");
+  if (!namespaces) return;
+  read_object_names(*namespaces, "names", out.names, true);
+  read_label_selector(*namespaces, out.label_selector);
+  namespaces->finish();
+}
 
 void read_filter(Reader& r, std::string_view key, std::shared_ptr<const filter::Filter>& out) {
   std::string text;
@@ -178,11 +189,7 @@ WatchBinding read_watch(Reader& r) {
     for (char& c : out.name)
       if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
   }
-  if (auto namespaces = r.map("namespaces")) {
-    read_object_names(*namespaces, "names", out.namespaces.names, true);
-    read_label_selector(*namespaces, out.namespaces.label_selector);
-    namespaces->finish();
-  }
+  read_namespaces(r, out.namespaces);
   read_object_names(r, "names", out.names, false);
   read_label_selector(r, out.label_selector);
   if (r.string("fieldSelector", out.field_selector))

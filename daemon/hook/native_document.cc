@@ -7,6 +7,7 @@
 #include "hook/native_batch.h"
 #include "hook/native_bindings.h"
 #include "hook/native_guard.h"
+#include "hook/native_reconcile.h"
 #include "hook/native_run.h"
 #include "hook/native_source.h"
 #include "hook/native_state.h"
@@ -82,24 +83,29 @@ std::shared_ptr<const Hook> read_hook_document(const Node& document, const std::
   uint64_t executable = 0;
   if (auto spec = top.map("spec")) {
     executable = read_run(*spec, options, hook->run);
+    const bool reconciles = spec->has("reconcile");
+    if (reconciles) reconcile_defaults(*hook);
     // A worker's calls are to be open at once; unless told otherwise as many as there is room for.
     if (hook->run.mode == Run::Mode::kWorker)
       hook->concurrency = std::min(hook->run.worker.processes * hook->run.worker.calls_at_once, 1000);
     spec->integer("concurrency", hook->concurrency, 1, 1000);
-    read_batch(*spec, hook->batch);
     read_retry(*spec, hook->retry);
-    read_state(*spec, *hook);
+    if (!reconciles) {
+      read_batch(*spec, hook->batch);
+      read_state(*spec, *hook);
+    }
     read_guard(*spec, hook->guard);
-    for (const std::string_view later : {"reconcile", "admission", "conversion"}) spec->unsupported(later);
+    for (const std::string_view later : {"admission", "conversion"}) spec->unsupported(later);
     const size_t before_bindings = problems.size();
     BindingReaders readers(*spec);
     read_bindings(readers, options.cron_check, *hook);
     executable = executable * 31 + read_sources(readers, options, *hook);
     check_bindings(readers, *hook);
+    read_reconcile(*spec, readers, *hook);
     hook->allow = read_allow(*spec);
     const bool called = hook->startup || !hook->schedules.empty() || !hook->sources.empty() ||
                         std::ranges::any_of(hook->watches, [](const WatchBinding& w) { return !w.snapshot_only(); });
-    const bool later_trigger = spec->has("reconcile") || spec->has("admission") || spec->has("conversion");
+    const bool later_trigger = reconciles || spec->has("admission") || spec->has("conversion");
     if (!called && !later_trigger && problems.size() == before_bindings)
       spec->problem_here(hook->watches.empty() ? "nothing ever calls this hook; add watch, schedule, source or startup"
                                                : "nothing ever calls this hook: every watch has events: []; give one "

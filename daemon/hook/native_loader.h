@@ -37,6 +37,10 @@ struct LoadOptions {
 // there). Every second hook of one name is an error. Bounds: 10,000 hook files, 64 levels, 1 MiB a file.
 LoadResult load_hooks(const std::vector<std::string>& directories, const LoadOptions& options = {});
 
+// Why the hook must not run beside those others: it would take off a finalizer that another one put on, or delete what
+// another one makes. "" = it may.
+std::string clash(const std::vector<const Hook*>& others, const Hook& hook);
+
 // One file's text; `file` is its absolute path. Several documents are several hooks. Appends to `result`, does not
 // look for doubled names.
 void load_hook_text(std::string_view text, const std::string& file, const LoadOptions& options, LoadResult& result);

@@ -45,7 +45,7 @@ PassRun::PassRun(const Hook& hook, RunnerServices& services, Reconciler& reconci
       done_(std::move(done)),
       id_(make_id(services.random)) {
   call_ = bare_call();
-  pass_ = reconciler.begin(item_.key, item_.events.front(), {id_, item_.attempt});
+  pass_ = reconciler.begin(item_.key, item_.events.front(), {id_, item_.attempt, &item_.carry.done});
   pass_->resume = [this] {
     if (proceeding_) {
       again_ = true;
@@ -117,6 +117,8 @@ void PassRun::replied(Reply reply) {
   services_.scheduler.post([open = std::shared_ptr<OpenCall>(std::move(open_))] {});
   record_reply(hook_, *call_, kBinding, services_, exit_, exit_ ? exit_->wall : services_.scheduler.now() - started_);
   log_hook_text({hook_.name, kBinding, id_}, reply.log_text);
+  if (auto* observer = services_.options.observer; observer && reply.kind == Reply::Kind::kAnswered)
+    observer->call_replied(*call_, reply.text);
   pass_->replied(std::move(reply));
   log_messages(hook_, *call_, kBinding, pass_->messages());
   proceed();
@@ -125,7 +127,9 @@ void PassRun::replied(Reply reply) {
 void PassRun::write(Pass::Write write) {
   operations_ = std::move(write.operations);
   if (auto* observer = services_.options.observer; observer && write.answered)
-    observer->call_answered(*call_, exit_ ? &*exit_ : nullptr, operations_, pass_->messages());
+    observer->call_answered(*call_, exit_ ? &*exit_ : nullptr, operations_,
+                            answer_told_ ? std::vector<std::string>() : pass_->messages());
+  answer_told_ |= write.answered;
   safety_ = std::make_unique<AnswerSafety>(
       call_, started_,
       AnswerSafety::Parts{services_.scheduler, services_.options.dry_run ? nullptr : guard_, services_.own_writes,
@@ -136,9 +140,13 @@ void PassRun::write(Pass::Write write) {
   request.hook = hook_.name;
   request.call_id = id_;
   request.field_manager = std::move(write.field_manager);
-  request.default_namespace = services_.options.default_namespace;
+  request.default_namespace =
+      write.default_namespace.empty() ? services_.options.default_namespace : std::move(write.default_namespace);
   request.dry_run = services_.options.dry_run;
-  request.allow = hook_.allow;
+  if (!write.declared) request.allow = hook_.allow;
+  // A deletion means the object that the hook was shown, never a namesake made since.
+  request.uid_of = [call = call_](std::string_view api_version, std::string_view kind, std::string_view ns,
+                                  std::string_view name) { return uid_in_call(*call, api_version, kind, ns, name); };
   safety_->follow(request);
   run_ = services_.applier.apply(std::move(request),
                                  [this](std::vector<apply::Outcome> outcomes) { written(std::move(outcomes)); });
@@ -170,6 +178,10 @@ void PassRun::written(std::vector<apply::Outcome> outcomes) {
 
 void PassRun::end(Pass::Over over) {
   if (over.requeue_after && *over.requeue_after <= Duration::zero()) over.requeue_after.reset();
+  // An answer that leaves nothing to do is one too.
+  if (auto* observer = services_.options.observer;
+      observer && asked_ && !answer_told_ && over.verdict == Queue::Verdict::kDone)
+    observer->call_answered(*call_, exit_ ? &*exit_ : nullptr, {}, pass_->messages());
   const bool ends = over.verdict == Queue::Verdict::kDone || over.verdict == Queue::Verdict::kGiveUp;
   if (!ends) over.requeue_after.reset();
   if (!over.quiet || asked_)

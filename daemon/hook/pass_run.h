@@ -50,6 +50,7 @@ class PassRun {
   std::shared_ptr<const Call> call_;  // the last one asked, or one that names the key, for log and history
   std::unique_ptr<Pass> pass_;
   bool asked_ = false;
+  bool answer_told_ = false;  // to the observer
   SteadyTime started_{};
   std::unique_ptr<OpenCall> open_;
   std::optional<process::ChildExit> exit_;

@@ -40,10 +40,18 @@ struct ConditionCheck {
   std::optional<std::string> status, reason;  // unset = not compared
 };
 
+// A finalizer that a hook puts on objects of a kind: it stays there when the hook is removed (app/left_finalizers.h).
+struct HeldKind {
+  std::string finalizer;
+  std::string api_version;
+  std::string kind;  // Kind, plural or short name
+  bool operator==(const HeldKind&) const = default;
+};
+
 struct ChildRule {
   std::string api_version;
   std::string kind;
-  std::vector<std::string> namespaces;                 // watched only there; empty = everywhere
+  std::vector<std::string> namespaces;  // watched only there (default: those of `for`); empty = everywhere
   std::optional<cache::LabelSelector> label_selector;  // watched only these
   enum class Update {
     kApply,     // at once, in place
@@ -65,13 +73,13 @@ struct RelatedRule {
   Namespaces namespaces;
   std::optional<cache::LabelSelector> label_selector;
   // At most one of them; with neither, all of them are related to every parent.
-  std::shared_ptr<const filter::Filter> map;     // of the related object: "name", "ns/name", a list of such, null = none
+  std::shared_ptr<const filter::Filter> map;  // of the related object: "name", "ns/name", a list of such, null = none
   std::shared_ptr<const filter::Filter> select;  // of the parent: a label selector, as a map or as LabelSelector
   int line = 0;
 };
 
 struct SourceMap {
-  std::string source;                       // the name of a SourceBinding
+  std::string source;                         // the name of a SourceBinding
   std::shared_ptr<const filter::Filter> map;  // of its data: "name", "ns/name", a list of such; null = every parent
 };
 
@@ -80,8 +88,8 @@ struct Reconcile {
   std::vector<ChildRule> children;
   std::vector<RelatedRule> related;
   std::vector<SourceMap> sources;
-  Duration resync{0};      // every key again, spread out over it; 0 = never
-  bool finalizer = false;  // called with "finalizing": true before the object may go
+  Duration resync{0};          // every key again, spread out over it; 0 = never
+  bool finalizer = false;      // called with "finalizing": true before the object may go
   std::string finalizer_name;  // "hookd.dev/<hook>" unless told otherwise
   enum class AtStart { kAll, kChanged } at_start = AtStart::kAll;  // kChanged: not those handled before a restart
 };

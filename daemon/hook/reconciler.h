@@ -18,6 +18,7 @@
 #include "base/scheduler.h"
 #include "hook/call_writer.h"
 #include "hook/caller.h"
+#include "hook/done_operations.h"
 #include "hook/event.h"
 #include "hook/model.h"
 #include "kube/discovery.h"
@@ -37,16 +38,18 @@ class Pass {
   };
   struct Write {  // not empty; guard, `allow` and dry run are looked after
     std::vector<apply::Operation> operations;
-    bool answered = false;  // they stand in the hook's answer: for the run history
-    std::string field_manager{};  // "" = "hookd-<hook>"
+    bool answered = false;            // they stand in the hook's answer: for the run history
+    std::string field_manager{};      // "" = "hookd-<hook>"
+    std::string default_namespace{};  // of namespaced objects without one; "" = the daemon's
+    bool declared = false;  // what `reconcile` itself tells (children, status, finalizers): not asked of `allow`
   };
   struct Wait {};  // until resume() is called
   struct Over {
     queue::Verdict verdict = queue::Verdict::kDone;  // kDone, kRetry, kLater, kNotTried, kGiveUp
     std::string result = "ok";                       // label of hookd_calls_total: "ok", "failed", "refused", …
-    std::string why;                                 // unless kDone: one line for people
+    std::string why{};                               // unless kDone: one line for people
     Duration at_least{0};                            // before the next try
-    std::optional<Duration> requeue_after;           // with kDone and kGiveUp
+    std::optional<Duration> requeue_after{};         // with kDone and kGiveUp
     bool quiet = false;                              // nothing was to do: no line in the log, no count
   };
   using Step = std::variant<Ask, Write, Wait, Over>;
@@ -55,7 +58,8 @@ class Pass {
   virtual Step next() = 0;
   virtual void replied(Reply reply) = 0;
   // What became of the Write, by index. Refused by the guard: written() is not called, the pass ends there.
-  virtual void written(const std::vector<apply::Operation>& operations, const std::vector<apply::Outcome>& outcomes) = 0;
+  virtual void written(const std::vector<apply::Operation>& operations,
+                       const std::vector<apply::Outcome>& outcomes) = 0;
   // Lines that the hook's answer says to people.
   virtual std::vector<std::string> messages() const { return {}; }
 
@@ -69,6 +73,8 @@ Pass::Over over_of(const Reply& reply);
 struct PassContext {
   std::string id;  // of the call, in all its log lines
   int attempt = 1;
+  // What earlier attempts at this key achieved of what the hook told them to do; outlives the pass. Null = nobody asks.
+  DoneOperations* done = nullptr;
 };
 
 struct ReconcilerServices {
@@ -92,7 +98,7 @@ struct ReconcilerServices {
 
 class Reconciler {
  public:
-  struct Look {  // of a kind that it follows, for `hookd status`
+  struct Look {        // of a kind that it follows, for `hookd status`
     std::string name;  // "for", "children", the name of a related rule
     std::string what;  // "Deployment (apps/v1) in a, b"
     bool ready = false;
@@ -102,17 +108,21 @@ class Reconciler {
 
   virtual ~Reconciler() = default;
   virtual void start() = 0;
-  virtual void stop() = 0;         // no event comes any more; passes under way go on, with what is known
-  virtual bool ready() const = 0;  // all that a pass needs is known; no pass begins before
+  virtual void stop() = 0;                    // no event comes any more; passes under way go on, with what is known
+  virtual bool ready() const = 0;             // all that a pass needs is known; no pass begins before
   virtual bool idle() const { return true; }  // nothing is on its way to the queue but what timers bring
   // `item` is of its queue: one kReconcile event.
   virtual std::unique_ptr<Pass> begin(const std::string& key, const Event& event, PassContext context) = 0;
   virtual std::vector<std::shared_ptr<kube::Informer>> informers() const = 0;
   virtual std::vector<Look> looks() const = 0;
-  // What does not work although all kinds are followed: a roll-out that a check holds, a key that keeps being undone.
+  // What does not work although all kinds are followed: a filter that fails, a key that keeps being undone.
   virtual std::vector<std::string> troubles() const { return {}; }
+  // What is as it should be and not at its end: a roll-out that a check holds.
+  virtual std::vector<std::string> waits() const { return {}; }
   // An event of a source of the hook that `sources` names; its ticket is to be held until the keys it calls were run.
   virtual void source_event(const Event& event) { static_cast<void>(event); }
+  // Those that called no key yet, taken out: for a successor.
+  virtual std::vector<Event> take_source_events() { return {}; }
   virtual std::vector<Caller*> callers() { return {}; }  // besides the hook's own
   // `hookd snapshot HOOK NAME`: what it knows under one of its names; nullopt = no such name.
   virtual std::optional<Snapshot> snapshot(const std::string& name) const {

@@ -257,12 +257,13 @@ class Runner::Active {
           carry_.left.back().maybe_done |= outcome.unknown;
           // The applier looked up which object is meant; the retry must mean the same one.
           if (op.uid.empty() && !outcome.uid.empty() && means_one_object(op)) carry_.left.back().uid = outcome.uid;
-          carry_.last_error = outcome.text;
+          // The first is the cause, those behind it only wait for it.
+          if (carry_.left.size() == 1) carry_.last_error = apply::brief(outcome.text);
           if (outcome.retry_after) at_least = std::max<Duration>(at_least, *outcome.retry_after);
           break;
         case apply::Outcome::Kind::kRefused:
-          if (carry_.refused.empty()) carry_.refused = outcome.text;
-          carry_.last_error = outcome.text;
+          if (carry_.refused.empty()) carry_.refused = apply::brief(outcome.text);
+          carry_.last_error = apply::brief(outcome.text);
           break;
       }
     }

@@ -113,8 +113,7 @@ class Runner {
   void reset_guard() {
     if (guard_) guard_->reset();
   }
-  Caller& caller() { return *caller_; }
-  const Caller& caller() const { return *caller_; }
+  Caller& caller() const { return *caller_; }
 
  private:
   class Active;

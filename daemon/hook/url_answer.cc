@@ -93,31 +93,6 @@ std::string words_of(const UrlAnswer& answer, const ContentType& content, const 
   return {};
 }
 
-std::string status_text(int status) {
-  static constexpr std::pair<int, std::string_view> kNames[] = {{400, "Bad Request"},
-                                                                {401, "Unauthorized"},
-                                                                {403, "Forbidden"},
-                                                                {404, "Not Found"},
-                                                                {405, "Method Not Allowed"},
-                                                                {408, "Request Timeout"},
-                                                                {409, "Conflict"},
-                                                                {410, "Gone"},
-                                                                {411, "Length Required"},
-                                                                {413, "Content Too Large"},
-                                                                {415, "Unsupported Media Type"},
-                                                                {422, "Unprocessable Content"},
-                                                                {425, "Too Early"},
-                                                                {429, "Too Many Requests"},
-                                                                {500, "Internal Server Error"},
-                                                                {501, "Not Implemented"},
-                                                                {502, "Bad Gateway"},
-                                                                {503, "Service Unavailable"},
-                                                                {504, "Gateway Timeout"}};
-  for (const auto& [code, name] : kNames)
-    if (code == status) return fmt::format("{} {}", status, name);
-  return std::to_string(status);
-}
-
 Reply failed(std::string why) {
   Reply reply;
   reply.why = std::move(why);
@@ -151,6 +126,35 @@ Reply success(UrlAnswer answer, std::string_view url) {
 }
 
 }  // namespace
+
+std::string status_text(int status) {
+  static constexpr std::pair<int, std::string_view> kNames[] = {{400, "Bad Request"},
+                                                                {401, "Unauthorized"},
+                                                                {403, "Forbidden"},
+                                                                {404, "Not Found"},
+                                                                {405, "Method Not Allowed"},
+                                                                {408, "Request Timeout"},
+                                                                {409, "Conflict"},
+                                                                {410, "Gone"},
+                                                                {411, "Length Required"},
+                                                                {413, "Content Too Large"},
+                                                                {415, "Unsupported Media Type"},
+                                                                {422, "Unprocessable Content"},
+                                                                {425, "Too Early"},
+                                                                {429, "Too Many Requests"},
+                                                                {500, "Internal Server Error"},
+                                                                {501, "Not Implemented"},
+                                                                {502, "Bad Gateway"},
+                                                                {503, "Service Unavailable"},
+                                                                {504, "Gateway Timeout"}};
+  for (const auto& [code, name] : kNames)
+    if (code == status) return fmt::format("{} {}", status, name);
+  return std::to_string(status);
+}
+
+std::string error_words(const UrlAnswer& answer, const std::vector<std::string>& secrets) {
+  return words_of(answer, read_content_type(answer.head.header("content-type")), secrets);
+}
 
 bool endpoint_down(int status) { return status >= 500 && status != 501 && status != 505; }
 bool never_reached_hook(int status) { return status >= 502 && status <= 504; }

@@ -26,6 +26,11 @@ struct UrlAnswer {
 // `url` names the endpoint in texts; `secrets` are masked where the answer repeats them.
 Reply reply_to(UrlAnswer answer, std::string_view url, const std::vector<std::string>& secrets, WallTime now);
 
+// What the endpoint says of its own error, in one short line, "" = nothing that may get into a log: of a document only
+// its message, since it can be a Secret.
+std::string error_words(const UrlAnswer& answer, const std::vector<std::string>& secrets);
+std::string status_text(int status);  // "404 Not Found"
+
 // Does it look as if the thing behind the endpoint were down (and not only this call not to its liking)?
 bool endpoint_down(int status);       // 5xx but 501 and 505
 bool never_reached_hook(int status);  // 502, 503, 504: said by what stands before it

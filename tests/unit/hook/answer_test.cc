@@ -71,7 +71,7 @@ TEST(ParseAnswer, TakesListsOfDocuments) {
               ElementsAre("Delete Pod a/b", "Apply ConfigMap a/c"));
   EXPECT_THAT(shown(good("[\n  " + std::string(kDelete) + "\n]\n" + kDelete)),
               ElementsAre("Delete Pod a/b", "Delete Pod a/b"));
-  EXPECT_THAT(bad("[{}, [{}]]"), HasSubstr("was expected, not [{}]")) << "lists in lists";
+  EXPECT_THAT(bad("[{}, [{}]]"), HasSubstr("was expected, not a list")) << "lists in lists";
   EXPECT_THAT(bad("[{}, 5]"), HasSubstr("was expected, not 5"));
 }
 

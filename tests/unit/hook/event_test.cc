@@ -173,5 +173,42 @@ TEST(Merge, WhatIsBroughtUpToDateGivesWayToNewsEvenWithoutCoalescing) {
   EXPECT_THAT(merged({second, third, parked}), ElementsAre("Modified u1@2", "Modified u1@3"));
 }
 
+TEST(Merge, WhatHappensToAKeyThatIsReconciledBecomesOneEventWithAllItsCauses) {
+  const auto touched = [](std::string name, bool background, std::string type = "Modified") {
+    Event made;
+    made.type = Type::kReconcile;
+    made.binding = "reconcile";
+    made.causes = {{"children", std::move(type), "Pod.v1", "a", std::move(name)}};
+    made.background = background;
+    return made;
+  };
+  std::vector<Event> waiting;
+  for (auto& one : {touched("p", true), touched("q", true), touched("p", false)}) merge(waiting, one);
+  ASSERT_EQ(waiting.size(), 1u);
+  EXPECT_FALSE(waiting[0].background);
+  ASSERT_EQ(waiting[0].causes.size(), 2u);
+  EXPECT_EQ(waiting[0].causes[0].name, "q");  // the last of two alike stays
+  EXPECT_EQ(waiting[0].causes[1].name, "p");
+  for (int i = 0; i < 100; ++i) merge(waiting, touched(std::to_string(i), false));
+  EXPECT_EQ(waiting[0].causes.size(), Event::kMaxCauses);
+  EXPECT_EQ(waiting[0].causes.back().name, "99");
+}
+
+TEST(Merge, AKeyThatIsReconciledHoldsTheTicketsOfAllItsEvents) {
+  std::vector<Event> waiting;
+  std::vector<std::weak_ptr<void>> tickets;
+  for (int i = 0; i < 3; ++i) {
+    Event made;
+    made.type = Type::kReconcile;
+    const auto ticket = std::make_shared<int>(i);
+    tickets.emplace_back(ticket);
+    made.ticket = ticket;
+    merge(waiting, std::move(made));
+  }
+  for (const auto& ticket : tickets) EXPECT_FALSE(ticket.expired());
+  waiting.clear();
+  for (const auto& ticket : tickets) EXPECT_TRUE(ticket.expired());
+}
+
 }  // namespace
 }  // namespace hookd::hook

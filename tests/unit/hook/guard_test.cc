@@ -30,6 +30,7 @@ TEST_F(GuardFuseTest, LetsThroughUpToItsLimitAndTripsOnce) {
   EXPECT_TRUE(trip->first);
   EXPECT_EQ(trip->limit, "deletes");
   EXPECT_EQ(trip->text, "21 deletes within 1m (limit 20/1m)");
+  EXPECT_FALSE(trip->alone);
   const auto again = fuse->take({0, 1});  // nothing passes any more, whatever it is
   EXPECT_TRUE(fuse->take({0, 0})) << "also what was counted before";
   ASSERT_TRUE(again);
@@ -42,6 +43,7 @@ TEST_F(GuardFuseTest, AnAnswerAboveTheLimitByItselfTripsToo) {
   const auto trip = fuse->take({0, 601});
   ASSERT_TRUE(trip);
   EXPECT_EQ(trip->text, "601 writes within 1m (limit 600/1m)");
+  EXPECT_TRUE(trip->alone) << "what is said has to tell that `hookd resume` alone does not help";
   EXPECT_EQ(fuse->spent().writes, 0);
 }
 

@@ -288,6 +288,52 @@ TEST_F(HookFolder, ReportsASecondHookOfOneNameAndKeepsTheFirst) {
       "b/hook.yaml:3:18: metadata.name: \"twin\" is the name of the hook in a/hook.yaml already; names are unique\n");
 }
 
+TEST_F(HookFolder, ReportsASecondHookWithTheFinalizerOfAnother) {
+  const auto reconciler = [](std::string_view name, std::string_view kind, std::string_view finalizer) {
+    return fmt::format(
+        "apiVersion: hookd/v1\nkind: Hook\nmetadata: {{name: {}}}\nspec:\n  run: {{command: [sh]}}\n  reconcile: "
+        "{{for: "
+        "{{apiVersion: v1, kind: {}}}, finalizer: {}}}\n",
+        name, kind, finalizer);
+  };
+  write("a/hook.yaml", reconciler("a", "Pod", "x.dev/f"));
+  write("b/hook.yaml", reconciler("b", "Node", "x.dev/f"));
+  write("c/hook.yaml", reconciler("c", "Pod", "true"));
+  write("d/hook.yaml", reconciler("d", "Pod", "x.dev/f"));
+  EXPECT_THAT(names({folder_}), ElementsAre("a", "b", "c"));
+  EXPECT_EQ(
+      errors(),
+      "d/hook.yaml:3:18: spec.reconcile.finalizer: x.dev/f on Pod is that of the hook \"a\" already; give each its "
+      "own\n");
+  EXPECT_THAT(result_.hooks[2]->holds, ElementsAre(HeldKind{"hookd.dev/c", "v1", "Pod"}));
+}
+
+// Each would delete the other's children. (A selector on both may tell them apart, one on either does not.)
+TEST_F(HookFolder, ReportsASecondHookThatOwnsTheSameChildren) {
+  const auto reconciler = [](std::string_view name, std::string_view parent, std::string_view child) {
+    return fmt::format(
+        "apiVersion: hookd/v1\nkind: Hook\nmetadata: {{name: {}}}\nspec:\n  run: {{command: [sh]}}\n  reconcile: "
+        "{{for: {{apiVersion: x.io/v1, kind: Widget{}}}, children: [{{apiVersion: apps/v1, kind: {}}}]}}\n",
+        name, parent, child);
+  };
+  write("a/hook.yaml", reconciler("a", "", "Deployment"));
+  write("b/hook.yaml", reconciler("b", "", "Deployment"));
+  write("c/hook.yaml", reconciler("c", ", labelSelector: x=1", "Deployment"));
+  write("d/hook.yaml", reconciler("d", "", "StatefulSet"));
+  write("e/hook.yaml", reconciler("e", "", "DaemonSet, labelSelector: by=e"));
+  write("f/hook.yaml", reconciler("f", "", "DaemonSet, labelSelector: by=f"));
+  write("g/hook.yaml", reconciler("g", "", "DaemonSet"));
+  EXPECT_THAT(names({folder_}), ElementsAre("a", "d", "e", "f"));
+  const std::string found = errors();
+  for (const std::string_view hook : {"b", "c"})
+    EXPECT_THAT(found,
+                testing::HasSubstr(fmt::format(
+                    "{}/hook.yaml:3:18: spec.reconcile.children: Deployment below Widget are children of the hook "
+                    "\"a\" already, and each would delete what the other makes",
+                    hook)));
+  EXPECT_THAT(found, testing::HasSubstr("g/hook.yaml:3:18: spec.reconcile.children: DaemonSet below Widget are"));
+}
+
 TEST_F(HookFolder, ReportsWhatCannotBeReadAndGoesOn) {
   write_hook("good/hook.yaml", "good");
   fs::create_symlink("nowhere", folder_ + "/hook.yaml");
