@@ -27,6 +27,7 @@ void each_key(Now& now, Next& next, Visit visit) {
   visit("state.configMap", false, now.state_config_map, next.state_config_map);
   visit("control", false, now.control, next.control);
   visit("cgroup", false, now.cgroup, next.cgroup);
+  visit("metacontroller", false, now.metacontroller, next.metacontroller);
   visit("kube.qps", false, now.kube.qps, next.kube.qps);
   visit("kube.burst", false, now.kube.burst, next.kube.burst);
   visit("kube.compression", false, now.kube.compression, next.kube.compression);

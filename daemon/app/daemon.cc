@@ -6,6 +6,7 @@
 #include "app/load_hooks.h"
 #include "base/log.h"
 #include "base/time.h"
+#include "cache/label_selector.h"
 #include "hook/environment.h"
 
 namespace hookd::app {
@@ -20,8 +21,10 @@ constexpr Duration kLastMoment = std::chrono::seconds(2);
 }  // namespace
 
 Result<std::unique_ptr<Daemon>> Daemon::make(config::DaemonConfig config, ConfigSource source) {
-  if (config.hooks.empty())
+  if (config.hooks.empty() && !config.metacontroller.enabled)
     return fail(Errc::kConfig, "no hooks folder: give --hooks DIR (or `hooks:` in the config file, or HOOKD_HOOKS)");
+  if (auto selector = cache::LabelSelector::parse(config.metacontroller.target_label_selector); !selector)
+    return fail(selector.error().with("metacontroller.targetLabelSelector"));
   kube::LoadOptions options;
   options.explicit_path = config.kubeconfig;
   options.context = config.context;
@@ -62,6 +65,12 @@ EngineOptions Daemon::engine_options() {
   options.load = [this] { return load_hook_folders(config_.hooks); };
   options.observer = &observers_;
   options.environment = hook::own_environment();
+  if (const auto& config = config_.metacontroller; config.enabled)
+    options.metacontroller = metacontroller::ControllersOptions{{config.server_side_apply, config.ssa_field_manager},
+                                                                config.target_label_selector,
+                                                                config.workers,
+                                                                config.exec_folder,
+                                                                config.built_in_parents};
   return options;
 }
 
@@ -71,7 +80,7 @@ Result<void> Daemon::open() {
   HOOKD_CHECK(isolate_hooks(launcher_, config_.cgroup));
   HOOKD_CHECK(state_.open());
   HOOKD_CHECK(engine_.load());
-  if (engine_.none_found())
+  if (engine_.none_found() && !config_.metacontroller.enabled)
     log::warn("no hook was found", {{"folders", fmt::format("{}", fmt::join(config_.hooks, ", "))}});
   engine_.refresh_kubeconfig();
   if (!config_.listen.empty()) {

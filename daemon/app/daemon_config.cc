@@ -23,7 +23,7 @@ void Daemon::reload(std::string_view why) {
 void Daemon::reload_config() {
   if (!source_.load) return;
   auto next = source_.load();
-  if (next && next->hooks.empty()) next = fail(Errc::kConfig, "no hooks folder");
+  if (next && next->hooks.empty() && !next->metacontroller.enabled) next = fail(Errc::kConfig, "no hooks folder");
   if (!next) {
     if (config_problem_ != next.error().what)
       log::error("the changed config is broken, the one before goes on", {{"error", next.error().what}});

@@ -28,6 +28,7 @@ Engine::Engine(EngineServices services, kube::ConnectionConfig connection, Engin
             discovery_.resolve(api_version, kind, std::move(callback));
           },
           services_.scheduler, services_.random, [this] { discovery_.invalidate(); }),
+      left_finalizers_({client_, discovery_, services_.scheduler, applier_, services_.store, options_.dry_run}),
       own_writes_(services_.scheduler),
       slots_(options_.concurrency),
       breakers_(services_.scheduler, services_.random, services_.metrics),
@@ -43,6 +44,7 @@ Engine::Engine(EngineServices services, kube::ConnectionConfig connection, Engin
 }
 
 Engine::~Engine() {
+  controllers_.reset();
   // Slots that a unit gives back when it goes must not start a call of another one.
   for (HookUnit* unit : all_units()) unit->stop();
 }
@@ -65,6 +67,7 @@ void Engine::start() {
     return std::pair(units_.at(a)->hook().startup->order, a) < std::pair(units_.at(b)->hook().startup->order, b);
   });
   next_startup();
+  start_controllers();
 }
 
 void Engine::start_unit(std::shared_ptr<const hook::Hook> hook, Inheritance inherited) {
@@ -83,6 +86,7 @@ void Engine::start_unit(std::shared_ptr<const hook::Hook> hook, Inheritance inhe
   services.api = &client_;
   services.discovery = &discovery_;
   services.sources = options_.sources;
+  left_finalizers_.used(*hook);
   auto& unit = units_[name] = std::make_unique<HookUnit>(std::move(hook), services);
   log::info("hook loaded", {{"hook", name},
                             {"file", unit->hook().path},
@@ -108,6 +112,7 @@ void Engine::next_startup() {
 
 void Engine::stop() {
   stopping_ = true;
+  if (controllers_) controllers_->stop();
   for (HookUnit* unit : all_units()) unit->stop();
 }
 
@@ -131,10 +136,21 @@ void Engine::reload(std::string_view why) {
     return std::ranges::any_of(
         loaded.errors, [&](const auto& error) { return path == error.file || path.starts_with(error.file + "/"); });
   };
+  // Old versions that go on because the new one is broken: the others of this load were not held against them.
+  std::vector<const hook::Hook*> kept;
+  for (const auto& [name, unit] : units_)
+    if (!from_elsewhere_.contains(name) && !present.contains(name) && broken(unit->hook().path))
+      kept.push_back(&unit->hook());
+  std::erase_if(present, [&](const auto& entry) {
+    const std::string wrong = hook::clash(kept, *entry.second);
+    if (!wrong.empty()) loaded.errors.push_back({entry.second->path, entry.second->line, entry.second->column, wrong});
+    return !wrong.empty();
+  });
   size_t changed = 0;
   for (auto it = units_.begin(); it != units_.end();) {
     const auto current = it++;
     const std::string name = current->first;
+    if (from_elsewhere_.contains(name)) continue;
     const hook::Hook& hook = current->second->hook();
     const auto next = present.find(name);
     if (next == present.end()) {
@@ -147,6 +163,7 @@ void Engine::reload(std::string_view why) {
       services_.metrics.of_hooks().remove(name);
       ++changed;
       replace(name, std::move(units_.extract(current).mapped()), nullptr);
+      tell_finalizers_left(name);
     } else if (next->second->content_hash != hook.content_hash) {
       log::info("hook changed", {{"hook", name}});
       ++changed;
@@ -154,6 +171,7 @@ void Engine::reload(std::string_view why) {
     }
   }
   for (auto& [name, replacing] : replacing_) {
+    if (from_elsewhere_.contains(name)) continue;
     const auto next = present.find(name);
     if (next != present.end())
       replacing.next = next->second;
@@ -173,6 +191,43 @@ void Engine::reload(std::string_view why) {
                          {"hooks", units_.size() + replacing_.size()},
                          {"broken", load_errors_.size()}});
   next_startup();
+}
+
+bool Engine::put_hook(std::shared_ptr<const hook::Hook> hook) {
+  const std::string name = hook->name;
+  const bool known = from_elsewhere_.contains(name);
+  const auto unit = units_.find(name);
+  const auto replacing = replacing_.find(name);
+  // One of a folder that is removed but not over yet is followed by this one.
+  if (!known && (unit != units_.end() || (replacing != replacing_.end() && replacing->second.next))) return false;
+  from_elsewhere_.insert(name);
+  if (replacing != replacing_.end())
+    replacing->second.next = std::move(hook);
+  else if (unit != units_.end())
+    replace(name, std::move(units_.extract(unit).mapped()), std::move(hook));
+  else
+    start_unit(std::move(hook), {});
+  return true;
+}
+
+void Engine::remove_hook(const std::string& name) {
+  if (from_elsewhere_.erase(name) == 0) return;
+  log::info("hook removed", {{"hook", name}});
+  services_.metrics.of_hooks().remove(name);
+  if (const auto replacing = replacing_.find(name); replacing != replacing_.end())
+    replacing->second.next = nullptr;
+  else if (const auto unit = units_.find(name); unit != units_.end())
+    replace(name, std::move(units_.extract(unit).mapped()), nullptr);
+}
+
+void Engine::start_controllers() {
+  if (!options_.metacontroller) return;
+  controllers_ = std::make_unique<metacontroller::Controllers>(
+      metacontroller::ControllersServices{services_.scheduler, pool_, discovery_, client_, applier_.events(),
+                                          [this](auto hook) { return !stopping_ && put_hook(std::move(hook)); },
+                                          [this](const std::string& name) { remove_hook(name); }, options_.dry_run},
+      *options_.metacontroller);
+  controllers_->start();
 }
 
 // The new version starts when the calls of the old one are over: one object's calls must not overlap.

@@ -10,6 +10,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -17,6 +18,8 @@
 
 #include "app/hook_kubeconfig_file.h"
 #include "app/hook_unit.h"
+#include "app/left_finalizers.h"
+#include "compat/metacontroller/controllers.h"
 #include "config/daemon_config.h"
 #include "hook/breaker.h"
 #include "hook/call_observer.h"
@@ -58,6 +61,7 @@ struct EngineOptions {
   bool sources = true;                     // false: their events only come by HookUnit::give_source_event()
   hook::CallObserver* observer = nullptr;  // hears of every call; null = nobody does
   std::vector<std::string> environment;    // of hooks, before what hook_environment() adds and takes away
+  std::optional<metacontroller::ControllersOptions> metacontroller{};  // unset: such controllers are not looked at
 };
 
 class Engine {
@@ -77,6 +81,10 @@ class Engine {
   Result<void> load();
   void start();
   void reload(std::string_view why);
+  // Hooks that come from elsewhere than folders, while it runs: added, or in the place of the one of that name; then
+  // reload() leaves them alone. False = a folder has a hook of that name.
+  bool put_hook(std::shared_ptr<const hook::Hook> hook);
+  void remove_hook(const std::string& name);
   void set_concurrency(int calls) { slots_.resize(calls); }  // at once, in the whole daemon
   void stop();                                               // for good: nothing new is started, what runs goes on
   void terminate();                                          // SIGTERM to every process that runs
@@ -105,11 +113,18 @@ class Engine {
   // `hook` "" = of all; at most `limit` rows.
   std::vector<QueueRow> rows(const std::string& hook, size_t limit) const;
   const std::vector<hook::LoadError>& load_errors() const { return load_errors_; }
+  LeftFinalizers& left_finalizers() { return left_finalizers_; }
+  const LeftFinalizers& left_finalizers() const { return left_finalizers_; }
+  // Those that no hook uses, nor a controller of the cluster that only cannot run now.
+  std::vector<LeftFinalizers::Use> finalizers_left() const;
+  void tell_finalizers_left(const std::string& hook);  // of a hook that was removed: into the log
+  std::vector<const hook::Hook*> hooks() const;  // those that are there, and the next versions of those that change
   kube::Discovery& discovery() { return discovery_; }
   kube::Api& api() { return client_; }
 
  private:
   void start_unit(std::shared_ptr<const hook::Hook> hook, Inheritance inherited);
+  void start_controllers();
   void next_startup();
   void replace(const std::string& name, std::unique_ptr<HookUnit> old, std::shared_ptr<const hook::Hook> next);
   void look_at_replacing();
@@ -122,6 +137,7 @@ class Engine {
   kube::Discovery discovery_;
   kube::InformerPool pool_;
   apply::Applier applier_;
+  LeftFinalizers left_finalizers_;
   hook::OwnWrites own_writes_;
   queue::Slots slots_;
   hook::Breakers breakers_;
@@ -135,6 +151,8 @@ class Engine {
   std::map<std::string, Replacing> replacing_;
   std::vector<std::shared_ptr<const hook::Hook>> loaded_;  // between load() and start()
   std::vector<hook::LoadError> load_errors_;
+  std::set<std::string> from_elsewhere_;  // names of hooks that put_hook() brought
+  std::unique_ptr<metacontroller::Controllers> controllers_;
   std::vector<std::string> startups_;  // names of hooks whose start-up call has not had its turn
   SteadyTime started_{};
   Timer replace_timer_;

@@ -1,5 +1,8 @@
 // What can be asked of an engine: is it ready, is it done, what are its figures.
 #include "app/engine.h"
+
+#include <set>
+
 #include "base/log.h"
 
 namespace hookd::app {
@@ -37,13 +40,26 @@ Engine::Health Engine::health() const {
   for (const auto& [name, unit] : units_)
     for (const auto& [binding, error] : unit->source_troubles())
       health.degraded.push_back(name + "/" + binding + ": " + error.what);
+  if (controllers_) {
+    const auto degraded = controllers_->degraded();
+    auto& place = controllers_->ready() ? health.degraded : health.reasons;
+    place.insert(place.end(), degraded.begin(), degraded.end());
+    if (!controllers_->ready() && degraded.empty())
+      place.emplace_back("metacontroller: the first list is not complete yet");
+  }
   if (!health.reasons.empty()) health.ready = false;
   if (!kubeconfig_.problem().empty()) health.degraded.push_back("hooks get no kubeconfig: " + kubeconfig_.problem());
   for (const auto& error : load_errors_) health.degraded.push_back("broken hook: " + error.text());
-  for (const auto& [name, unit] : units_)
-    if (const auto trouble = unit->caller().trouble()) health.degraded.push_back(name + ": " + *trouble);
+  for (const auto& [name, unit] : units_) {
+    std::set<std::string> told;  // callers of one hook may share an endpoint
+    for (const hook::Caller* caller : unit->callers())
+      if (auto trouble = caller->trouble(); trouble && told.insert(*trouble).second)
+        health.degraded.push_back(name + ": " + *trouble);
+  }
   for (const auto& [name, unit] : units_)
     if (const std::string loop = unit->loop_trouble(); !loop.empty()) health.degraded.push_back(name + ": " + loop);
+  for (const auto& [name, unit] : units_)
+    for (const std::string& trouble : unit->reconcile_troubles()) health.degraded.push_back(name + ": " + trouble);
   for (const auto& [name, unit] : units_)
     if (!unit->paused().empty()) health.degraded.push_back(name + ": paused: " + unit->paused());
   for (const auto& [name, unit] : units_)
@@ -65,7 +81,8 @@ Duration Engine::longest_grace() const {
 }
 
 Engine::Idle Engine::look_idle() {
-  const bool ready = every(units_, [](const HookUnit& unit) { return unit.ready(); }) && startups_.empty();
+  const bool ready = every(units_, [](const HookUnit& unit) { return unit.ready(); }) && startups_.empty() &&
+                     (!controllers_ || controllers_->idle());
   // What exists was told: what changes from here on is for the next run, or a busy collection would never let this one
   // end.
   if (ready && !std::exchange(watching_stopped_, true))
@@ -77,7 +94,8 @@ Engine::Idle Engine::look_idle() {
 }
 
 bool Engine::all_well() const {
-  return load_errors_.empty() && every(units_, [](const HookUnit& unit) { return !unit.failed(); });
+  return load_errors_.empty() && (!controllers_ || controllers_->degraded().empty()) &&
+         every(units_, [](const HookUnit& unit) { return !unit.failed(); });
 }
 
 void Engine::log_troubles() const {
@@ -87,7 +105,7 @@ void Engine::log_troubles() const {
 }
 
 bool Engine::quiet() const {
-  return replacing_.empty() && startups_.empty() &&
+  return replacing_.empty() && startups_.empty() && (!controllers_ || controllers_->idle()) &&
          every(units_, [](const HookUnit& unit) { return unit.ready() && unit.quiet(); });
 }
 
@@ -96,7 +114,7 @@ void Engine::update_gauges() {
   for (const char* name :
        {"hookd_objects", "hookd_object_bytes", "hookd_watch_up", "hookd_queue_keys", "hookd_queue_delayed",
         "hookd_source_waiting", "hookd_source_paused", "hookd_parked", "hookd_paused", "hookd_loops", "hookd_lists",
-        "hookd_watches", "hookd_watch_events", "hookd_workers"})
+        "hookd_watches", "hookd_watch_events", "hookd_workers", "workqueue_depth"})
     metrics.remove(name, {});
   for (const auto& informer : pool_.all()) {
     const std::string resource =
@@ -123,8 +141,17 @@ void Engine::update_gauges() {
     metrics.set("hookd_queue_keys", {{"hook", name}}, static_cast<double>(unit->queue().keys()));
     metrics.set("hookd_queue_delayed", {{"hook", name}}, static_cast<double>(unit->queue().delayed()));
     metrics.set("hookd_parked", {{"hook", name}}, static_cast<double>(unit->parked().size()));
-    for (const auto& [state, count] : unit->caller().processes())
+    std::map<std::string, size_t> processes;
+    for (const hook::Caller* caller : unit->callers())
+      for (const auto& [state, count] : caller->processes()) processes[state] += count;
+    for (const auto& [state, count] : processes)
       metrics.set("hookd_workers", {{"hook", name}, {"state", state}}, static_cast<double>(count));
+    if (from_elsewhere_.contains(name)) {  // as client-go names it: "CompositeController-NAME"
+      std::string controller = unit->hook().path;
+      std::ranges::replace(controller, '/', '-');
+      metrics.set("workqueue_depth", {{"name", controller}, {"controller", controller}},
+                  static_cast<double>(unit->queue().keys() - std::min(unit->queue().keys(), unit->queue().running())));
+    }
     metrics.set("hookd_paused", {{"hook", name}}, unit->paused().empty() ? 0 : 1);
     metrics.set("hookd_loops", {{"hook", name}}, static_cast<double>(unit->loops()));
   }

@@ -38,6 +38,7 @@ struct HookLook {
   std::string paused;   // why, "" = it is not
   std::string trouble;  // of its caller (worker, breaker), of a loop that was slowed; "" = none
   size_t waiting = 0, running = 0, delayed = 0, parked = 0;
+  std::vector<std::string> waits;  // of a hook that reconciles: roll-outs that are held, and by what; no trouble
   std::vector<BindingLook> bindings;
 };
 

@@ -93,9 +93,12 @@ void HookUnit::start(Inheritance inherited) {
   })
                             : emitter);
   for (auto& [key, event] : inherited.waiting) {
-    if (event.type != hook::Event::Type::kSource || reconciler_ || !still_wanted(event)) continue;
+    if (event.type != hook::Event::Type::kSource || !still_wanted(event)) continue;
     adopt(event);
-    emit(key, std::move(event), false);
+    if (reconciler_)
+      reconciler_->source_event(event);
+    else
+      emit(key, std::move(event), false);
   }
   for (auto& requeue : inherited.requeues) {
     std::erase_if(requeue.events, [this](const hook::Event& event) { return !still_wanted(event); });
@@ -107,6 +110,8 @@ void HookUnit::start(Inheritance inherited) {
 // Of what an older version had not handled yet: what this version will not be told anyway by its own first list.
 bool HookUnit::still_wanted(const hook::Event& event) const {
   using Type = hook::Event::Type;
+  // A parent that went is told to nobody else; the first list calls the others, but not with the same causes.
+  if (event.type == Type::kReconcile) return reconciler_ && !event.background;
   if (event.type == Type::kSchedule)
     return std::ranges::any_of(hook_->schedules, [&](const auto& schedule) { return schedule.name == event.binding; });
   if (event.type == Type::kSource)
@@ -283,10 +288,15 @@ void HookUnit::finish(hook::Queue::Batch batch, hook::Queue::Verdict verdict, Du
   if (verdict == hook::Queue::Verdict::kSplit)
     services_.runner.metrics.count("hookd_batch_splits_total", {{"hook", hook_->name}});
   for (auto& [key, event] : namesakes) emit(key, std::move(event), false);
+  std::vector<std::string> failed;
+  if (outage_ && (verdict == hook::Queue::Verdict::kRetry || verdict == hook::Queue::Verdict::kRetryTogether))
+    for (const auto& item : batch) failed.push_back(item.key);
   const uint64_t before = queue_.retries();
   queue_.finish(std::move(batch), verdict, at_least);
   if (const uint64_t retries = queue_.retries() - before; retries > 0)
     services_.runner.metrics.count("hookd_retries_total", {{"hook", hook_->name}}, static_cast<double>(retries));
+  for (const std::string& key : failed) outage_->failed(key);
+  if (outage_ && verdict == hook::Queue::Verdict::kDone) outage_->succeeded();
   if (startup) startup_tried();
 }
 
@@ -320,7 +330,6 @@ void HookUnit::call_again(const hook::Queue::Item& item, Duration after) {
     event.old_value = nullptr;
     event.ticket.reset();  // handled: its source goes on
     event.seen = {};       // nobody waits for it
-    event.gone = nullptr;
     event.background = false;
     if (event.type == hook::Event::Type::kReconcile) event.causes = {{"requeue", "Requeue", "", "", ""}};
     by_binding[event.binding].push_back(std::move(event));
@@ -352,18 +361,20 @@ void HookUnit::stop(bool successor_comes) {
   stopped_ = true;
   if (!successor_comes) close_sources();
   queue_.stop();
+  if (outage_) outage_->stop();
   startup_timer_.cancel();
   close_caller();
 }
 
 // Workers go when the last call is over.
 void HookUnit::close_caller() {
-  if (stopped_ && runner_.running() == 0) runner_.caller().close();
+  if (!stopped_ || runner_.running() > 0) return;
+  for (hook::Caller* one : callers()) one->close();
 }
 
 void HookUnit::terminate() {
   runner_.terminate();
-  runner_.caller().terminate();
+  for (hook::Caller* one : callers()) one->terminate();
 }
 
 void HookUnit::stop_watching() {
@@ -380,6 +391,8 @@ Inheritance HookUnit::hand_over() {
   for (auto& [key, held] : held_)
     for (auto& event : held.events) all.waiting.emplace_back(key, std::move(event));
   if (loops_) std::ranges::move(loops_->take_held(), std::back_inserter(all.waiting));
+  if (reconciler_)
+    for (auto& event : reconciler_->take_source_events()) all.waiting.emplace_back(event.binding, std::move(event));
   held_.clear();
   held_order_.clear();
   all.requeues = queue_.take_requeues();

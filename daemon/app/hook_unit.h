@@ -19,6 +19,7 @@
 #include "hook/runner.h"
 #include "kube/informer.h"
 #include "net/http_routes.h"
+#include "queue/outage.h"
 #include "queue/slots.h"
 #include "trigger/schedule_trigger.h"
 #include "trigger/source_trigger.h"
@@ -33,11 +34,11 @@ struct UnitServices {
   net::HttpRoutes* routes = nullptr;
   bool once =
       false;  // schedules tick once at the start, a failing call is not tried for ever, requeues are not waited for
-  std::string cluster{};         // the API server's address
-  PathWatcher* paths = nullptr;  // for sources that are files
-  kube::Api* api = nullptr;      // for the secrets of sources, and to reconcile
+  std::string cluster{};                 // the API server's address
+  PathWatcher* paths = nullptr;          // for sources that are files
+  kube::Api* api = nullptr;              // for the secrets of sources, and to reconcile
   kube::Discovery* discovery = nullptr;  // to reconcile
-  bool sources = true;           // false: their events only come by give_source_event()
+  bool sources = true;                   // false: their events only come by give_source_event()
 };
 
 // What an older version of a hook had not handled yet.
@@ -65,9 +66,14 @@ class HookUnit {
   void terminate();      // SIGTERM to what runs
   void stop_watching();  // the snapshots stay as they are, nothing new comes
   // Calls, and after stop() workers and programs of sources that are not gone yet.
-  size_t running() const { return runner_.running() + runner_.caller().lingering() + sources_stopping(); }
+  size_t running() const {
+    size_t lingering = 0;
+    for (const hook::Caller* one : callers()) lingering += one->lingering();
+    return runner_.running() + lingering + sources_stopping();
+  }
   const hook::Caller& caller() const { return runner_.caller(); }
-  Inheritance hand_over();  // once its calls are over; nothing is left here
+  std::vector<hook::Caller*> callers() const;  // the hook's own, and those of its reconciler
+  Inheritance hand_over();                     // once its calls are over; nothing is left here
 
   const hook::Hook& hook() const { return *hook_; }
   bool ready() const;  // every binding's snapshot is known
@@ -75,6 +81,10 @@ class HookUnit {
   bool quiet() const;  // no call runs, and none could start before time goes on
   // Bindings that do not follow the server now, with the reason.
   std::vector<std::pair<std::string, Error>> troubles() const;
+  // Of keys that are reconciled: what lastingly does not work although all kinds are followed.
+  std::vector<std::string> reconcile_troubles() const {
+    return reconciler_ ? reconciler_->troubles() : std::vector<std::string>();
+  }
   const std::deque<Parked>& parked() const { return parking_.all(); }
   const hook::Queue& queue() const { return queue_; }
   // ---- events from outside (hook_unit_sources.cc)
@@ -147,10 +157,11 @@ class HookUnit {
   UnitServices services_;
   std::list<trigger::WatchTrigger> watches_;
   std::list<trigger::ScheduleTrigger> schedules_;
-  std::unique_ptr<hook::LoopDetector> loops_;  // null: nobody remembers who wrote what
+  std::unique_ptr<hook::LoopDetector> loops_;     // null: nobody remembers who wrote what
   std::unique_ptr<hook::Reconciler> reconciler_;  // null: the hook is called for events; outlives the passes
   hook::Runner runner_;
   hook::Queue queue_;
+  std::unique_ptr<queue::Outage> outage_;  // of a hook that reconciles
   struct Held {
     std::vector<hook::Event> events;
     bool exclusive = false;

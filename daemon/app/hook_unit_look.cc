@@ -55,7 +55,9 @@ HookLook HookUnit::look() const {
   look.mode = mode_name(hook_->run.mode);
   look.ready = ready();
   look.paused = paused_;
-  look.trouble = runner_.caller().trouble().value_or(loop_trouble());
+  look.trouble = loop_trouble();
+  for (const hook::Caller* one : callers())
+    if (auto trouble = one->trouble()) look.trouble = *std::move(trouble);
   look.running = queue_.running();
   look.delayed = queue_.delayed();
   look.waiting = held_.size() + queue_.keys() - std::min(queue_.keys(), queue_.delayed() + queue_.running_keys());
@@ -81,6 +83,10 @@ HookLook HookUnit::look() const {
       binding.ready = one.ready;
       binding.objects = one.objects;
       binding.trouble = std::move(one.trouble);
+      if (binding.name == "for" && binding.trouble.empty())
+        for (const std::string& trouble : reconciler_->troubles())
+          binding.trouble += (binding.trouble.empty() ? "" : "; ") + trouble;
+      if (binding.name == "for" || binding.name == "parent") look.waits = reconciler_->waits();
       look.bindings.push_back(std::move(binding));
     }
   for (const auto& source : sources_) {

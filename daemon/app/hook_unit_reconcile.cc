@@ -1,5 +1,6 @@
 // A unit whose hook reconciles: its keys come from a Reconciler, and each run of one is a pass.
 #include "app/hook_unit.h"
+#include "base/log.h"
 #include "reconcile/maker.h"
 
 namespace hookd::app {
@@ -34,8 +35,26 @@ void HookUnit::make_reconciler() {
   reconciler_ = hook_->reconciler ? hook_->reconciler->make(hook_, std::move(services))
                                   : reconcile::make_reconciler(hook_, std::move(services));
   runner_.set_reconciler(*reconciler_);
-  queue_.set_gate([this] { return reconciler_->ready() && (services_.once || runner_.caller().ready()); });
-  if (!services_.once) runner_.caller().on_ready([this] { queue_.look_again(); });
+  outage_ = std::make_unique<queue::Outage>(
+      runner.scheduler, queue::Outage::Hands{[this] { queue_.bring_one_forward(); },
+                                             [this] {
+                                               log::info("the hook works again: what failed is tried anew",
+                                                         {{"hook", hook_->name}});
+                                               queue_.bring_forward(queue::Outage::kSpread);
+                                             }});
+  queue_.set_gate([this] {
+    return reconciler_->ready() &&
+           (services_.once || std::ranges::all_of(callers(), [](const hook::Caller* one) { return one->ready(); }));
+  });
+  if (!services_.once)
+    for (hook::Caller* one : callers()) one->on_ready([this] { queue_.look_again(); });
+}
+
+std::vector<hook::Caller*> HookUnit::callers() const {
+  std::vector<hook::Caller*> all{&runner_.caller()};
+  if (reconciler_)
+    for (hook::Caller* one : reconciler_->callers()) all.push_back(one);
+  return all;
 }
 
 }  // namespace hookd::app

@@ -82,9 +82,8 @@ cache::ObjectPtr object_at(const object& from, std::string_view key) {
 
 std::optional<hook::Event::Type> type_of(std::string_view name) {
   using Type = hook::Event::Type;
-  for (const Type type :
-       {Type::kAdded, Type::kModified, Type::kDeleted, Type::kSync, Type::kSchedule, Type::kStartup, Type::kSource,
-        Type::kReconcile})
+  for (const Type type : {Type::kAdded, Type::kModified, Type::kDeleted, Type::kSync, Type::kSchedule, Type::kStartup,
+                          Type::kSource, Type::kReconcile})
     if (hook::to_string(type) == name) return type;
   return std::nullopt;
 }

@@ -46,10 +46,16 @@ class Planner {
   void add(const Hook& hook) {
     hook_ = &hook;
     for (const auto& watch : hook.watches) add_watch(watch);
+    if (hook.guard.deletes || hook.guard.writes) add_guard();
+    if (hook.reconcile) add_reconcile(*hook.reconcile);
     for (const auto& source : hook.sources)
       if (!source.secret_from.name.empty())
         grants_.add({source.secret_from.ns, "", "secrets", source.secret_from.name}, {"get"}, hook.name,
                     fmt::format("source {}", source.name));
+    if (!hook.allow && hook.reconcile)
+      return note(hook.line,
+                  "it has no `allow`, so what the `operations` of its answers may write cannot be known: only the "
+                  "rights of what it reconciles are given; name in `allow` what it writes besides, or allow: []");
     if (!hook.allow)
       return note(hook.line,
                   "it has no `allow`, so what it may write cannot be known: only the rights of its watches are given; "
@@ -97,7 +103,7 @@ class Planner {
     return std::nullopt;
   }
 
-  // ---- watches: list and watch of each collection that trigger/watch_trigger.cc asks for; nothing is read by `get`
+  // ---- watches: list and watch of each collection that trigger/watch_trigger.cc asks for
 
   void add_watch(const hook::WatchBinding& watch) {
     const auto type = find(watch.api_version, watch.kind);
@@ -111,10 +117,96 @@ class Planner {
     std::vector<std::string> namespaces = watch.namespaces.names;
     if (namespaces.empty() || !type->namespaced) namespaces = {""};
     const std::string why = fmt::format("watch {}", watch.name);
-    for (const auto& ns : namespaces)
+    std::vector<std::string> names = watch.names;
+    if (names.empty() || !name.empty()) names = {name};
+    for (const auto& ns : namespaces) {
       grants_.add({ns, type->group, type->plural, name}, {"list", "watch"}, hook_->name, why);
+      // After a restart: is what the hook was told of and the list has not really gone? (trigger/missed_deletions.h)
+      if (!watch.deleted) continue;
+      for (const auto& one : names) grants_.add({ns, type->group, type->plural, one}, {"get"}, hook_->name, why);
+    }
     if (watch.namespaces.label_selector)
       grants_.add({"", "", "namespaces"}, {"list", "watch"}, hook_->name, why + " (labels of namespaces)");
+    if (!watch.snapshot_only()) give_own_events(namespaces, *type);
+  }
+
+  // hookd's own Events, of a loop or a guard, are about the object of the call. Who writes nothing causes neither.
+  void give_own_events(const std::vector<std::string>& namespaces, const ResourceType& type) {
+    if (hook_->allow && hook_->allow->empty() && !hook_->reconcile) return;
+    for (const auto& ns : namespaces)
+      grants_.add({type.namespaced ? ns : "default", "", "events"}, {"create", "patch"}, hook_->name, "its Events");
+  }
+
+  // Of a call without object the guard's Event is about what would have been written first. (hook/guard_report.cc)
+  void add_guard() {
+    if (!hook_->allow || !hook_->watches.empty() || hook_->reconcile) return;
+    for (const auto& rule : *hook_->allow) {
+      std::vector<std::string> namespaces = rule.namespaces;
+      if (namespaces.empty() || has_any(namespaces)) namespaces = {""};
+      const auto type = find(rule.api_version, rule.kind);
+      for (const auto& ns : namespaces)
+        grants_.add({type && !type->namespaced ? "default" : ns, "", "events"}, {"create", "patch"}, hook_->name,
+                    "its Events");
+    }
+  }
+
+  // ---- reconcile: parents, children and what is related to them (reconcile/*.cc); none of it is asked of `allow`
+
+  std::optional<ResourceType> find_watched(int line, const std::string& what, const std::string& api_version,
+                                           const std::string& kind) {
+    auto type = find(api_version, kind);
+    if (!type) {
+      unknown(line, what, api_version, kind);
+    } else if (!type->has_verb("list") || !type->has_verb("watch")) {
+      note(line, fmt::format("{}: {} cannot be watched: no right given", what, type->display()));
+      return std::nullopt;
+    }
+    return type;
+  }
+
+  void give_watch(const hook::Namespaces& where, const ResourceType& type, const std::string& why,
+                  std::initializer_list<std::string_view> verbs) {
+    std::vector<std::string> namespaces = where.names;
+    if (namespaces.empty() || !type.namespaced) namespaces = {""};
+    for (const auto& ns : namespaces) grants_.add({ns, type.group, type.plural}, verbs, hook_->name, why);
+    if (where.label_selector)
+      grants_.add({"", "", "namespaces"}, {"list", "watch"}, hook_->name, why + " (labels of namespaces)");
+  }
+
+  void add_reconcile(const hook::Reconcile& reconcile) {
+    add_parent(reconcile);
+    for (const auto& child : reconcile.children) {
+      const std::string what = fmt::format("children {}", child.kind);
+      const auto type = find_watched(child.line, what, child.api_version, child.kind);
+      if (!type) continue;
+      give_watch({child.namespaces, {}}, *type, what, {"get", "list", "watch", "create", "patch", "delete"});
+      if (type->group == "rbac.authorization.k8s.io") note_escalation(child.line, what, type->kind);
+    }
+    for (const auto& related : reconcile.related) {
+      const std::string what = fmt::format("related {}", related.name);
+      const auto type = find_watched(related.line, what, related.api_version, related.kind);
+      if (type) give_watch(related.namespaces, *type, what, {"list", "watch"});
+    }
+  }
+
+  void add_parent(const hook::Reconcile& reconcile) {
+    const hook::ParentRule& rule = reconcile.parent;
+    const auto type = find_watched(rule.line, "for", rule.api_version, rule.kind);
+    if (!type) return;
+    give_watch(rule.namespaces, *type, "for", {"get", "list", "watch"});
+    std::vector<std::string> namespaces = rule.namespaces.names;
+    if (namespaces.empty() || !type->namespaced) namespaces = {""};
+    for (const auto& ns : namespaces) {
+      const auto give = [&](const std::string& resource, std::string_view verb, std::string_view why) {
+        grants_.add({ns, type->group, resource}, {verb}, hook_->name, why);
+      };
+      if (reconcile.finalizer) give(type->plural, "patch", "its finalizer");
+      // Owner references with blockOwnerDeletion ask for it where the server has the admission plugin
+      // OwnerReferencesPermissionEnforcement.
+      if (!reconcile.children.empty()) give(type->plural + "/finalizers", "update", "owner of children");
+      if (type->has_subresource("status")) give(type->plural + "/status", "patch", "status");
+    }
+    give_own_events(namespaces, *type);
   }
 
   // ---- allow: what apply/ sends for the operations that the rule lets through
@@ -172,7 +264,8 @@ class Planner {
     const auto writes = [](const std::string& verb) {
       return verb == "*" || verb == "create" || verb == "update" || verb == "patch" || verb == "apply";
     };
-    if (grants_rights && std::ranges::any_of(rule.allow.verbs, writes)) note_escalation(rule, type.kind);
+    if (grants_rights && std::ranges::any_of(rule.allow.verbs, writes))
+      note_escalation(rule.allow.line, "allow", type.kind);
   }
 
   void add_any_kind(const Rule& rule) {
@@ -193,7 +286,8 @@ class Planner {
       }
       give_verb(rule, verb == "evict" ? "" : group, verb == "evict" ? "pods" : "*", "*", verb);
     }
-    if (group == "*" || group == "rbac.authorization.k8s.io") note_escalation(rule, "Role and the like");
+    if (group == "*" || group == "rbac.authorization.k8s.io")
+      note_escalation(rule.allow.line, "allow", "Role and the like");
   }
 
   static const std::vector<std::string>& every_verb() {
@@ -248,11 +342,10 @@ class Planner {
         grants_.add({ns, group, resource, name}, verbs, hook_->name, fmt::format("allow {}", verb));
   }
 
-  void note_escalation(const Rule& rule, std::string_view kind) {
-    note(rule.allow.line,
-         fmt::format("allow: it may write {}: the server refuses to let hookd give rights that it does not have "
-                     "itself, so add those, or the verbs escalate (of roles) and bind (of bindings)",
-                     kind));
+  void note_escalation(int line, std::string_view what, std::string_view kind) {
+    note(line, fmt::format("{}: it may write {}: the server refuses to let hookd give rights that it does not have "
+                           "itself, so add those, or the verbs escalate (of roles) and bind (of bindings)",
+                           what, kind));
   }
 
   const ResourceTable& types_;

@@ -13,6 +13,7 @@
 #include "base/ids.h"
 #include "base/json_read.h"
 #include "base/time.h"
+#include "cli/call_reconcile.h"
 #include "cli/call_url.h"
 #include "cli/call_worker.h"
 #include "cli/cli.h"
@@ -59,10 +60,12 @@ const hook::WatchBinding* binding_for(const hook::Hook& hook, const CallOptions&
 
 // The call for one object, as the daemon would write it; the snapshots it includes are empty but for the object itself.
 Result<std::string> call_for_object(const hook::Hook& hook, const CallOptions& options, const std::string& id) {
-  HOOKD_TRY(const std::string text, read_file(options.object_file));
-  HOOKD_TRY(const auto documents, config::yaml_to_json(text, options.object_file));
-  if (documents.size() != 1)
-    return fail(Errc::kConfig, "{}: one object was expected, not {}", options.object_file, documents.size());
+  const std::string& file = options.object_files.front();
+  if (options.object_files.size() > 1)
+    return fail(Errc::kConfig, "the hook {} does not reconcile: give --object once", hook.name);
+  HOOKD_TRY(const std::string text, read_file(file));
+  HOOKD_TRY(const auto documents, config::yaml_to_json(text, file));
+  if (documents.size() != 1) return fail(Errc::kConfig, "{}: one object was expected, not {}", file, documents.size());
   HOOKD_TRY(auto incoming, cache::read_object(documents[0], "", ""));
   const std::string kind = json_string_at(incoming.text, {"kind"}).value_or("");
   const auto* binding = binding_for(hook, options, kind);
@@ -108,22 +111,12 @@ Result<std::string> call_for_object(const hook::Hook& hook, const CallOptions& o
   return call;
 }
 
-void print_operation(const apply::Operation& op) {
-  fmt::print("{}", op.describe());
-  if (!op.uid.empty()) fmt::print(" uid={}", op.uid);
-  if (op.grace_period_seconds) fmt::print(" gracePeriodSeconds={}", *op.grace_period_seconds);
-  if (!op.propagation_policy.empty()) fmt::print(" propagationPolicy={}", op.propagation_policy);
-  if (!op.reason.empty()) fmt::print(" reason={}", op.reason);
-  fmt::print("\n");
-  for (const std::string* text : {&op.message, &op.object, &op.patch, &op.jq_filter})
-    if (!text->empty()) fmt::print("  {}\n", *text);
-}
-
-int report(const hook::Hook& hook, const process::ChildExit& exit, std::string output) {
+int report(const hook::Hook& hook, const ReconcileCall* reconcile, const process::ChildExit& exit, std::string output) {
   if (exit.kind != process::ChildExit::Kind::kExited || exit.code != 0) {
     fmt::print(stderr, "{}: {}: nothing would be applied\n", hook.name, exit.describe());
     return 1;
   }
+  if (reconcile) return reconcile->report(output);
   auto answer = hook::parse_answer(output);
   if (!answer) {
     fmt::print(stderr, "{}: the answer was not understood: {}\n", hook.name, answer.error().what);
@@ -158,7 +151,16 @@ int run_call(const CallOptions& options) {
   const std::string id = make_id(random);
 
   std::string input;
-  if (!options.object_file.empty()) {
+  std::optional<ReconcileCall> reconcile;
+  const auto reconcile_by = [&](Result<ReconcileCall> call) -> Result<void> {
+    if (!call) return fail(call.error());
+    reconcile = *std::move(call);
+    return {};
+  };
+  if (!options.object_files.empty() && (*hook)->reconcile) {
+    if (auto made = reconcile_by(ReconcileCall::from_files(*hook, options)); !made) return complain(made.error());
+    input = reconcile->document(id);
+  } else if (!options.object_files.empty()) {
     auto call = call_for_object(**hook, options, id);
     if (!call) return complain(call.error());
     input = *std::move(call);
@@ -167,12 +169,16 @@ int run_call(const CallOptions& options) {
       fmt::print(stderr, "reading the call (JSON) from stdin; --object FILE makes one for you\n");
     input.assign(std::istreambuf_iterator<char>(std::cin), {});
     if (auto valid = validate_json(input); !valid) return complain(valid.error().with("stdin"));
+    if ((*hook)->reconcile)
+      if (auto read = reconcile_by(ReconcileCall::from_document(*hook, input)); !read)
+        return complain(read.error().with("stdin"));
   }
+  const ReconcileCall* asked = reconcile ? &*reconcile : nullptr;
 
   if (const auto mode = (*hook)->run.mode; mode != hook::Run::Mode::kOnce) {
     auto answer = mode == hook::Run::Mode::kUrl ? call_url(*hook, id, std::move(input))
                                                 : call_worker(*hook, id, std::move(input), options.kubeconfig);
-    if (answer) return report(**hook, {}, *std::move(answer));
+    if (answer) return report(**hook, asked, {}, *std::move(answer));
     fmt::print(stderr, "{}: {}: nothing would be applied\n", (*hook)->name, answer.error().what);
     return 1;
   }
@@ -204,7 +210,7 @@ int run_call(const CallOptions& options) {
       fmt::print(stderr, "{}", output);
       output = *std::move(file);
     }
-    code = report(**hook, exit, std::move(output));
+    code = report(**hook, asked, exit, std::move(output));
     context.stop();
   };
   auto child = launcher.start(std::move(spec), std::move(handlers));

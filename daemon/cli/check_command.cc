@@ -4,6 +4,16 @@
 #include "cli/cli.h"
 
 namespace hookd::cli {
+namespace {
+
+void print_reconcile(const hook::Reconcile& reconcile) {
+  fmt::print("; reconcile {}", reconcile.parent.kind);
+  for (const auto& child : reconcile.children) fmt::print("; children {}", child.kind);
+  for (const auto& related : reconcile.related) fmt::print("; related {} ({})", related.name, related.kind);
+  if (reconcile.finalizer) fmt::print("; finalizer {}", reconcile.finalizer_name);
+}
+
+}  // namespace
 
 int run_check(const std::vector<std::string>& folders, const std::string& config_file) {
   bool good = true;
@@ -20,7 +30,9 @@ int run_check(const std::vector<std::string>& folders, const std::string& config
     fmt::print("{}: ok ({}", hook->name, hook->path);
     for (const auto& watch : hook->watches) fmt::print("; watch {}", watch.name);
     for (const auto& schedule : hook->schedules) fmt::print("; schedule {}", schedule.name);
+    for (const auto& source : hook->sources) fmt::print("; source {}", source.name);
     if (hook->startup) fmt::print("; startup");
+    if (hook->reconcile) print_reconcile(*hook->reconcile);
     fmt::print(")\n");
   }
   good &= loaded.errors.empty();

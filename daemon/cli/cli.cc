@@ -16,7 +16,7 @@ struct RunFlags {
   std::string config_file, kubeconfig, context, listen, log_level, log_format, grace, control, state_dir;
   std::vector<std::string> hooks;
   int concurrency = 0;
-  bool dry_run = false, once = false, strict = false, no_reload = false;
+  bool dry_run = false, once = false, strict = false, no_reload = false, metacontroller = false;
 };
 
 void add_run_flags(CLI::App& run, RunFlags& flags) {
@@ -49,6 +49,8 @@ void add_run_flags(CLI::App& run, RunFlags& flags) {
   run.add_flag("--once", flags.once,
                "Handle what is there (start-up, existing objects, each schedule once), then exit");
   run.add_flag("--strict", flags.strict, "A broken hook ends the start");
+  run.add_flag("--metacontroller", flags.metacontroller,
+               "Run the CompositeControllers and DecoratorControllers of the cluster too");
   run.add_flag("--no-reload", flags.no_reload, "Do not watch the hooks folders for changes (SIGHUP still reloads)");
 }
 
@@ -149,6 +151,7 @@ Result<config::DaemonConfig> daemon_config(const RunFlags& flags) {
   config.dry_run |= flags.dry_run;
   config.once |= flags.once;
   config.strict |= flags.strict;
+  config.metacontroller.enabled |= flags.metacontroller;
   if (flags.no_reload) config.reload = false;
   return config;
 }
@@ -179,8 +182,9 @@ int main(int argc, char** argv) {
       ->required()
       ->type_name("");
   call->add_option("--hooks", call_options.hooks, "Folder in which HOOK is looked up by name")->type_name("DIR");
-  call->add_option("--object", call_options.object_file,
-                   "YAML or JSON file with the object of the event; default: the whole call as JSON on stdin")
+  call->add_option("--object", call_options.object_files,
+                   "YAML or JSON file with the object of the event (of a hook that reconciles: also with its children "
+                   "and what is related, several times); default: the whole call as JSON on stdin")
       ->type_name("FILE");
   call->add_option("--binding", call_options.binding,
                    "Binding of the event; default: the first watch of the object's kind")

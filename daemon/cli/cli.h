@@ -14,8 +14,8 @@ int main(int argc, char** argv);
 struct CallOptions {
   std::string hook;  // a hook file, or the name of a hook in `hooks`
   std::vector<std::string> hooks;
-  std::string object_file;  // "" = the call comes from stdin
-  std::string binding;      // for `object_file`; "" = the first watch of its kind
+  std::vector<std::string> object_files;  // empty = the call comes from stdin; several only to reconcile
+  std::string binding;                    // for `object_file`; "" = the first watch of its kind
   std::string event = "Added";
   std::string kubeconfig;  // handed to the hook
 };
@@ -69,7 +69,8 @@ struct AskOptions {
   std::string hook;    // runs: or the id of a call
   std::string what;    // snapshot: binding; retry, drop: key or id
   std::string reason;  // pause
-  bool all = false, failed = false, input = false, follow = false;
+  std::string object;  // finalizers drop
+  bool all = false, failed = false, input = false, follow = false, yes = false;
   size_t count = 20;
 };
 int run_status(const AskOptions& options);
@@ -82,6 +83,7 @@ int run_drop(const AskOptions& options);
 int run_pause(const AskOptions& options);
 int run_resume(const AskOptions& options);
 int run_reload(const AskOptions& options);
+int run_finalizers(const AskOptions& options);
 
 // May what is written there have colours? Only on a terminal, and not with NO_COLOR.
 bool colours(int fd);

@@ -95,6 +95,16 @@ ControlCommands::ControlCommands(CLI::App& app) {
   hook(pause)->required();
   last().add_option("--reason", pause.reason, "Shown in the status; default: by hand")->type_name("TEXT");
   hook(add(app, "resume", "Go on with a hook that was paused", run_resume))->required();
+  auto& finalizers =
+      add(app, "finalizers", "Show finalizers that removed hooks left on objects, or take them off", run_finalizers);
+  finalizers.what = "list";
+  last()
+      .add_option("ACTION", finalizers.what, "list (default) or drop")
+      ->type_name("")
+      ->check(CLI::IsMember({"list", "drop"}));
+  hook(finalizers, "With drop: the hook that is gone");
+  last().add_option("--object", finalizers.object, "With drop: only off this object")->type_name("NS/NAME");
+  last().add_flag("--yes", finalizers.yes, "With drop: do not ask");
   add(app, "reload", "Load changed hooks and the daemon's config again, as SIGHUP does", run_reload);
 }
 

@@ -67,12 +67,18 @@ void print_run(const object& run) {
     }
     print_left_out(run, "outcomesLeftOut", "outcomes");
   }
-  if (const auto& operations = list_of(run, "operations"); !operations.empty()) {
+  const auto text = text_of(run, "answer");  // of a hook that reconciles: what is written follows from it
+  if (!text.empty()) {
     fmt::print("\nanswer\n");
+    print_lines(text);
+  }
+  if (const auto& operations = list_of(run, "operations"); !operations.empty()) {
+    fmt::print("\n{}\n", text.empty() ? "answer" : "writes");
     for (const auto& operation : operations) print_lines(boost::json::serialize(operation));
     print_left_out(run, "operationsLeftOut", "operations");
   } else if (flag_of(run, "answered")) {
-    fmt::print("\nanswer\n  no operations\n");
+    fmt::print("\n{}\n  {}\n", text.empty() ? "answer" : "writes",
+               text_of(run, "reason") == "reconcile" ? "nothing to write: all is as it says" : "no operations");
     print_left_out(run, "operationsLeftOut", "operations");
   }
   if (const auto said = text_of(run, "stderr"); !said.empty()) {

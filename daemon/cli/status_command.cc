@@ -1,7 +1,9 @@
 // `hookd status`: the daemon, its hooks, what is broken; `hookd status HOOK`: one hook and its bindings.
 #include <cstdio>
 
+#include "base/json_read.h"
 #include "cli/control_commands.h"
+#include "cli/finalizers_table.h"
 #include "cli/table.h"
 #include "control/paths.h"
 
@@ -87,6 +89,8 @@ void print_hook(const object& hook) {
     fmt::print("error    {} ago: {}\n", age(text_of(calls, "lastErrorAt")), printable(error));
   if (const auto why = text_of(hook, "paused"); !why.empty()) fmt::print("paused   {}\n", printable(why));
   if (const auto why = text_of(hook, "trouble"); !why.empty()) fmt::print("trouble  {}\n", printable(why));
+  for (const auto& line : list_of(hook, "waits"))
+    if (line.is_string()) fmt::print("waits    {}\n", printable(line.get_string()));
   const auto& bindings = list_of(hook, "bindings");
   if (bindings.empty()) return;
   fmt::print("\n");
@@ -102,8 +106,26 @@ void print_hook(const object& hook) {
 
 }  // namespace
 
+// How many objects carry them is asked of the API server, and only here.
+void print_left_finalizers(const AskOptions& options, const object& status) {
+  if (list_of(status, "leftFinalizers").empty()) return;
+  const auto text = ask(options, control::kFinalizersPath, {});
+  const auto document = text ? parse_json(*text) : fail(text.error());
+  if (!document || !document->is_object()) {
+    fmt::print("\nfinalizers of removed hooks: {}\n", document ? "not understood" : document.error().what);
+    return;
+  }
+  if (list_of(document->get_object(), "finalizers").empty()) return;
+  fmt::print("\nleft behind by hooks that are gone (hookd finalizers):\n");
+  print_finalizers(document->get_object());
+}
+
 int run_status(const AskOptions& options) {
-  if (options.hook.empty()) return answer(options, "status", ask(options, control::kStatusPath, {}), print_daemon);
+  if (options.hook.empty())
+    return answer(options, "status", ask(options, control::kStatusPath, {}), [&](const object& status) {
+      print_daemon(status);
+      print_left_finalizers(options, status);
+    });
   return answer(options, "status", ask(options, control::kHookPath, {{"hook", options.hook}}), print_hook);
 }
 

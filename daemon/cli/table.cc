@@ -27,6 +27,11 @@ std::string cut_to(std::string_view text, size_t width) {
 
 }  // namespace
 
+void Table::add(std::vector<std::string> cells) {
+  for (auto& cell : cells) cell = cut_to(cell, kCellLetters);
+  rows_.push_back(std::move(cells));
+}
+
 std::string Table::text(size_t width) const {
   std::vector<size_t> widths;
   for (const auto& row : rows_) {

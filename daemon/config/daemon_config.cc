@@ -45,6 +45,7 @@ constexpr EnvKey kEnvKeys[] = {
     {"HOOKD_RUNS_KEEP", "runs", "keep"},
     {"HOOKD_RUNS_BYTES", "runs", "bytes"},
     {"HOOKD_CGROUP", "", "cgroup"},
+    {"HOOKD_METACONTROLLER", "", "metacontroller"},
 };
 
 std::string against(const std::filesystem::path& folder, const std::string& path) {
@@ -84,6 +85,28 @@ void read_state_place(Reader& r, const std::filesystem::path& folder, DaemonConf
     out.state_config_map = text;
     out.state_dir.clear();
   }
+  section->finish();
+}
+
+// `true`, `false`, or a map, which is `true` with settings.
+void read_metacontroller(Reader& r, const std::filesystem::path& folder, MetacontrollerConfig& out) {
+  const Node* node = r.raw("metacontroller");
+  if (!node) return;
+  if (node->kind != Node::Kind::kMap) {
+    r.boolean("metacontroller", out.enabled);
+    return;
+  }
+  auto section = r.map("metacontroller");
+  if (!section) return;
+  out.enabled = true;
+  section->boolean("enabled", out.enabled);
+  section->one_of("applyStrategy", out.server_side_apply, {{"dynamic-apply", false}, {"server-side-apply", true}});
+  section->string("ssaFieldManager", out.ssa_field_manager);
+  section->string("targetLabelSelector", out.target_label_selector);
+  section->integer("workers", out.workers, 1, 1000);
+  if (std::string text; section->string("execFolder", text))
+    out.exec_folder = text == "none" ? "" : against(folder, text);
+  section->boolean("builtInParents", out.built_in_parents);
   section->finish();
 }
 
@@ -140,6 +163,7 @@ void read_config(const Node& root, Problems& problems, const std::filesystem::pa
     section->integer("pageSize", out.kube.page_size, 1, 10'000);
     section->finish();
   }
+  read_metacontroller(r, folder, out.metacontroller);
   r.finish();
 }
 
@@ -169,7 +193,7 @@ Node environment_tree(const EnvLookup& env, std::map<std::string, std::string>& 
       node.text = *value;
       // "1" and "0" are what people write for a switch in an environment.
       const bool is_switch = key.key == "strict" || key.key == "dryRun" || key.key == "once" || key.key == "reload" ||
-                             key.key == "compression";
+                             key.key == "compression" || key.key == "metacontroller";
       if (is_switch && (node.text == "1" || node.text == "0")) {
         node.kind = Node::Kind::kBool;
         node.text = node.text == "1" ? "true" : "false";

@@ -15,10 +15,26 @@
 namespace hookd::config {
 
 struct KubeConfig {
-  double qps = 50;          // requests a second other than watches, 0 = no limit of our own
+  // Requests a second other than watches. 0 = no limit of our own: the server's priority and fairness says when it is
+  // enough (429, Retry-After), as in controller-runtime since 0.23. What is under way at once is bounded all the same:
+  // calls (`concurrency`) times apply::Applier::kConcurrent.
+  double qps = 0;
   int burst = 100;          // requests at once before qps counts
   bool compression = true;  // lists and gets, not watches (k8s-client.md R56)
   int page_size = 500;      // objects in one page of a list
+};
+
+// Controllers that stand in the cluster as CompositeController and DecoratorController
+// (deploy/metacontroller/README.md).
+struct MetacontrollerConfig {
+  bool enabled = false;
+  bool server_side_apply = false;                    // applyStrategy
+  std::string ssa_field_manager = "metacontroller";  // with server_side_apply
+  std::string target_label_selector;                 // only controllers with these labels; "" = all
+  int workers = 5;                                   // keys of one controller at once
+  std::string exec_folder;                           // programs that controllers may run lie below it; "" = none may
+  bool built_in_parents = false;                     // of CompositeControllers
+  bool operator==(const MetacontrollerConfig&) const = default;
 };
 
 struct DaemonConfig {
@@ -43,6 +59,7 @@ struct DaemonConfig {
   uint64_t runs_bytes = 8u << 20;             // all of them together
   std::string cgroup = "auto";                // auto | off | a cgroup v2 folder that hookd may write
   KubeConfig kube;
+  MetacontrollerConfig metacontroller;
 };
 
 // The value of an environment variable; nullopt = not set. An empty value counts as not set.

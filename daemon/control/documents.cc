@@ -52,6 +52,7 @@ void put_hook(JsonWriter& out, const app::HookLook& look, const RunTotals* total
   out.key("state").string(state_of(look)).key("ready").boolean(look.ready);
   put(out, "paused", mask.apply(look.paused));
   put(out, "trouble", mask.apply(look.trouble));
+  if (!look.waits.empty()) put_list(out, "waits", look.waits, mask);
   put_size(out, "waiting", look.waiting);
   put_size(out, "running", look.running);
   put_size(out, "delayed", look.delayed);
@@ -61,7 +62,7 @@ void put_hook(JsonWriter& out, const app::HookLook& look, const RunTotals* total
   for (const auto& binding : look.bindings) {
     out.begin_object().key("name").string(binding.name).key("type").string(binding.type);
     out.key("what").string(mask.apply(binding.what)).key("ready").boolean(binding.ready);
-    if (binding.type == "watch") put_size(out, "objects", binding.objects);
+    if (binding.type == "watch" || binding.type == "reconcile") put_size(out, "objects", binding.objects);
     put(out, "trouble", mask.apply(binding.trouble));
     put_time(out, "next", binding.next);
     out.end_object();
@@ -89,6 +90,11 @@ void put_watches(JsonWriter& out, const app::Engine& engine) {
       out.end_object();
     }
   out.end_array();
+}
+
+void put_use(JsonWriter& out, const app::LeftFinalizers::Use& use) {
+  out.key("hook").string(use.hook).key("finalizer").string(use.held.finalizer);
+  out.key("apiVersion").string(use.held.api_version).key("kind").string(use.held.kind);
 }
 
 std::string_view text_of(hook::CallResult::Then then) {
@@ -130,6 +136,8 @@ std::string about(const Run& run) {
   if (!run.input.call || run.input.call->events.empty()) return "";
   const auto& events = run.input.call->events;
   const auto name = [](const hook::Event& event) {
+    if (event.object && !event.causes.empty())
+      return fmt::format("{} {} {}", event.causes.back().type, event.causes.back().binding, event.object->key());
     return event.object ? fmt::format("{} {} {}", hook::to_string(event.type), event.binding, event.object->key())
                         : fmt::format("{} {}", hook::to_string(event.type), event.binding);
   };
@@ -173,7 +181,36 @@ std::string status_document(const app::DaemonLook& daemon, const app::Engine& en
     out.key("line").number(int64_t{error.line}).key("column").number(int64_t{error.column});
     out.key("message").string(mask.apply(error.message)).end_object();
   }
+  out.end_array().key("leftFinalizers").begin_array();
+  for (const auto& use : engine.finalizers_left()) {
+    put_use(out.begin_object(), use);
+    out.end_object();
+  }
   return std::move(out.end_array().end_object()).take();
+}
+
+std::string finalizers_document(const std::vector<app::LeftFinalizers::Found>& found, const Mask& mask) {
+  JsonWriter out;
+  out.begin_object().key("finalizers").begin_array();
+  for (const auto& one : found) {
+    put_use(out.begin_object(), one.use);
+    put_size(out, "objects", one.objects);
+    put_size(out, "ending", one.ending);
+    out.key("whole").boolean(one.whole);
+    put_list(out, "names", one.names, mask);
+    put(out, "trouble", mask.apply(one.trouble));
+    out.end_object();
+  }
+  return std::move(out.end_array().end_object()).take();
+}
+
+std::string dropped_document(const app::LeftFinalizers::Dropped& dropped, const Mask& mask) {
+  JsonWriter out;
+  out.begin_object();
+  put_size(out, "taken", dropped.taken);
+  out.key("dryRun").boolean(dropped.dry_run);
+  put_list(out, "problems", dropped.problems, mask);
+  return std::move(out.end_object()).take();
 }
 
 std::string hook_document(const app::HookLook& look, const RunTotals* totals, const Mask& mask) {
@@ -216,6 +253,7 @@ std::string run_document(const Run& run, const Mask& mask) {
   out.begin_object();
   put_run(out, run, mask);
   out.key("answered").boolean(run.answered);
+  put(out, "answer", masks.text(run.answer));
   out.key("operations").begin_array();
   for (const auto& operation : run.operations)
     out.raw(masks.json(boost::json::serialize(apply::operation_json(operation))));

@@ -13,6 +13,9 @@ namespace hookd::control {
 
 std::string status_document(const app::DaemonLook& daemon, const app::Engine& engine, const RunHistory& history,
                             const Mask& mask);
+// Those of hooks that are gone, with what carries them.
+std::string finalizers_document(const std::vector<app::LeftFinalizers::Found>& found, const Mask& mask);
+std::string dropped_document(const app::LeftFinalizers::Dropped& dropped, const Mask& mask);
 std::string hook_document(const app::HookLook& look, const RunTotals* totals, const Mask& mask);
 std::string queue_document(const std::vector<app::QueueRow>& rows, bool cut, const Mask& mask);
 std::string runs_document(const std::vector<const Run*>& runs, const Mask& mask);

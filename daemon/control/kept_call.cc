@@ -1,5 +1,6 @@
 #include "control/kept_call.h"
 
+#include "apply/json_text.h"
 #include "base/json_writer.h"
 #include "control/mask.h"
 
@@ -83,11 +84,68 @@ class Copier {
   size_t left_;
 };
 
+// The whole document of a call, as text.
+class KeptDocument final : public hook::CallBody {
+ public:
+  explicit KeptDocument(std::string text) : text_(std::move(text)) {}
+  bool whole_document() const override { return true; }
+  bool write(size_t part, JsonWriter& out) const override {
+    const auto members = apply::json_members(text_);
+    if (part > 0 || !members) return false;
+    for (const auto& [key, value] : *members) out.key(key).raw(value);
+    return true;
+  }
+
+ private:
+  std::string text_;
+};
+
+// nullopt: it is larger.
+std::optional<std::string> document_of(const hook::Call& call, size_t limit) {
+  hook::CallWriter writer(call.shared_from_this());
+  std::string text;
+  for (std::string piece = writer.next(); !piece.empty(); piece = writer.next())
+    if ((text += piece).size() > limit) return std::nullopt;
+  return text;
+}
+
+// What a body holds is known to its maker alone: objects of any kind and size.
+bool keep_document(const hook::Call& call, size_t limit, KeptCall& kept) {
+  if (call.weak_from_this().expired()) return false;
+  auto document = document_of(call, limit);
+  if (!document) return false;
+  if (auto masked = mask_secrets_within(*document)) {
+    document = std::move(masked);
+    kept.masked = true;
+  }
+  auto copy = std::make_shared<hook::Call>(call);
+  copy->objects.clear();
+  copy->state = nullptr;
+  for (hook::Event& event : copy->events) {
+    event.ticket = nullptr;
+    event.gone = event.old = nullptr;
+    if (event.object) event.object = with_text(*event.object, "");
+  }
+  kept.bytes = document->size();
+  copy->body = std::make_shared<KeptDocument>(*std::move(document));
+  kept.call = std::move(copy);
+  return true;
+}
+
 }  // namespace
 
 KeptCall keep_call(const hook::Call& call, size_t limit_bytes) {
   KeptCall kept;
   kept.events = call.events.size();
+  if (call.body) {
+    if (keep_document(call, limit_bytes, kept)) return kept;
+    hook::Call without = call;
+    without.body = nullptr;
+    for (hook::Event& event : without.events) event.gone = nullptr;
+    kept = keep_call(without, limit_bytes);
+    ++kept.texts_left_out;  // at least
+    return kept;
+  }
   if (const auto size = small_size(call, limit_bytes)) {
     kept.call = call.weak_from_this().lock();
     kept.bytes = *size;

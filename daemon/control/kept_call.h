@@ -18,6 +18,7 @@ struct KeptCall {
   bool whole() const { return texts_left_out == 0 && entries_left_out == 0 && !masked; }
 };
 
+// A call with a body is kept as the document that it was, or, if that is larger, without it.
 // Of a large call: events first, then snapshots, as far as `limit_bytes` go; further events keep who they are about,
 // at most kEvents. Secrets are masked.
 KeptCall keep_call(const hook::Call& call, size_t limit_bytes);

@@ -13,7 +13,9 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::string_view kLastApplied = "kubectl.kubernetes.io/last-applied-configuration";
+// Of kubectl and of Metacontroller's dynamic apply (compat/metacontroller/names.h).
+constexpr std::string_view kLastApplied[] = {"kubectl.kubernetes.io/last-applied-configuration",
+                                             "metacontroller.k8s.io/last-applied-configuration"};
 // Words of a variable's name, between its underscores.
 constexpr std::string_view kSecretWords[] = {"PASS", "PWD",  "KEY",  "AUTH",   "DSN",       "PIN",
                                              "SALT", "HMAC", "CERT", "COOKIE", "SIGNATURE", "BEARER"};
@@ -49,9 +51,32 @@ void mask_values(json::object& holder, std::string_view key) {
 void mask_object(json::object& object) {
   mask_values(object, "data");
   mask_values(object, "stringData");
+  for (const char* key : {"patch", "jqFilter"})  // of an operation on one
+    if (object.contains(key)) object[key] = kMasked;
   auto* metadata = object.contains("metadata") ? object["metadata"].if_object() : nullptr;
   auto* annotations = metadata && metadata->contains("annotations") ? (*metadata)["annotations"].if_object() : nullptr;
-  if (annotations && annotations->contains(kLastApplied)) (*annotations)[kLastApplied] = kMasked;
+  for (const std::string_view name : kLastApplied)
+    if (annotations && annotations->contains(name)) (*annotations)[name] = kMasked;
+}
+
+bool mask_within(json::value& value) {
+  bool found = false;
+  if (auto* list = value.if_array()) {
+    for (auto& one : *list) found |= mask_within(one);
+  } else if (auto* object = value.if_object()) {
+    const auto text = [&](std::string_view key) {
+      const auto* member = object->if_contains(key);
+      return member && member->is_string() ? std::string_view(member->get_string()) : std::string_view();
+    };
+    // Of an operation too, whose kind may be a plural or name its group.
+    const std::string kind = lower(text("kind").substr(0, text("kind").find('.')));
+    if ((kind == "secret" || kind == "secrets") && !text("apiVersion").contains('/')) {
+      mask_object(*object);
+      return true;
+    }
+    for (auto& member : *object) found |= mask_within(member.value());
+  }
+  return found;
 }
 
 // A JSON patch may put a value anywhere: each is masked whole.
@@ -103,6 +128,13 @@ std::string mask_secret(std::string_view text) {
   if (!value || !value->is_object()) return json_string(kMasked);
   mask_object(value->as_object());
   return json::serialize(*value);
+}
+
+std::optional<std::string> mask_secrets_within(std::string_view text) {
+  if (!text.contains("Secret") && !text.contains("secret")) return std::nullopt;
+  auto value = parse_json(text);
+  if (!value) return json_string(kMasked);
+  return mask_within(*value) ? std::optional(json::serialize(*value)) : std::nullopt;
 }
 
 void mask_operation(apply::Operation& op) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,9 +16,11 @@ namespace hookd::control {
 inline constexpr char kMasked[] = "(masked)";
 
 bool is_secret(const kube::ResourceType* type);  // of the core group; null = no
-// A Secret's JSON with every value of data and stringData masked, and the annotation
-// kubectl.kubernetes.io/last-applied-configuration, which holds them too.
+// A Secret's JSON with every value of data and stringData masked, and the annotations last-applied-configuration of
+// kubectl and Metacontroller, which hold them too.
 std::string mask_secret(std::string_view json);
+// The same for every Secret in a document, at any depth; nullopt: there is none. Numbers may lose digits.
+std::optional<std::string> mask_secrets_within(std::string_view json);
 // The same for what an operation on a Secret carries: manifest, patch, jq.
 void mask_operation(apply::Operation& operation);
 

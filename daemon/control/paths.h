@@ -15,6 +15,8 @@ inline constexpr char kRetryPath[] = "/v1/retry";        // POST ?hook=&what=KEY
 inline constexpr char kDropPath[] = "/v1/drop";          // as retry
 inline constexpr char kPausePath[] = "/v1/pause";        // POST ?hook=&reason=
 inline constexpr char kResumePath[] = "/v1/resume";      // POST ?hook=
-inline constexpr char kReloadPath[] = "/v1/reload";      // POST
+inline constexpr char kFinalizersPath[] = "/v1/finalizers";
+inline constexpr char kDropFinalizersPath[] = "/v1/finalizers/drop";  // POST ?hook=&object=NS/NAME
+inline constexpr char kReloadPath[] = "/v1/reload";                   // POST
 
 }  // namespace hookd::control

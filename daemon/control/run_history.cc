@@ -5,10 +5,19 @@
 namespace hookd::control {
 namespace {
 
+constexpr size_t kMostMasked = 512u << 10;  // of an answer that is looked through for Secrets: a few ms
+
 std::string cut(std::string_view text, size_t limit = RunHistory::kTextBytes) {
   if (text.size() <= limit) return std::string(text);
   while (limit > 0 && (static_cast<unsigned char>(text[limit]) & 0xc0) == 0x80) --limit;  // not inside a letter
   return fmt::format("{}… ({} bytes more)", text.substr(0, limit), text.size() - limit);
+}
+
+std::string masked_answer(std::string_view text, size_t limit) {
+  while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.remove_suffix(1);
+  if (text.size() > kMostMasked) return fmt::format("({} bytes, too many to be kept)", text.size());
+  const auto masked = mask_secrets_within(text);
+  return cut(masked ? *masked : text, limit);
 }
 
 size_t size_of(const apply::Operation& op) {
@@ -56,7 +65,19 @@ Run* RunHistory::open(const hook::Call& call, bool only_operations) {
   return (open_[call.id] = std::move(run)).get();
 }
 
-void RunHistory::call_started(const hook::Call& call) { open(call, false); }
+void RunHistory::call_started(const hook::Call& call) {
+  Run* run = find_open(call);
+  if (!run) {
+    open(call, false);
+    return;
+  }
+  // A pass may write (its finalizer) before it asks, and ask more than once: the last question is what is shown.
+  run->only_operations = false;
+  if (limits_.keep == 0) return;
+  run->bytes -= run->input.bytes;
+  run->input = keep_call(call, kInputBytes);
+  run->bytes += run->input.bytes;
+}
 
 void RunHistory::call_said(const hook::Call& call, std::string_view line) {
   Run* run = find_open(call);
@@ -71,13 +92,23 @@ void RunHistory::call_said(const hook::Call& call, std::string_view line) {
   run->said_left_out_bytes += gone;
 }
 
+// Another pass over the same run asks anew: the last answer is what is shown.
+void RunHistory::call_replied(const hook::Call& call, std::string_view text) {
+  Run* run = find_open(call);
+  if (!run || limits_.keep == 0) return;
+  run->bytes -= run->answer.size();
+  run->answer = masked_answer(text, kAnswerBytes);
+  run->bytes += run->answer.size();
+}
+
 void RunHistory::call_answered(const hook::Call& call, const process::ChildExit*,
                                const std::vector<apply::Operation>& operations,
                                const std::vector<std::string>& messages) {
   Run* run = find_open(call);
   if (!run || limits_.keep == 0) return;
-  run->answered = true;
-  size_t left = kAnswerBytes;
+  const bool again = std::exchange(run->answered, true);  // a pass writes its answer in steps
+  size_t left = kAnswerBytes - std::min(kAnswerBytes, run->answer_bytes);
+  const size_t before = left;
   for (const auto& op : operations) {
     const size_t bytes = size_of(op);
     if (bytes > left) {
@@ -88,11 +119,12 @@ void RunHistory::call_answered(const hook::Call& call, const process::ChildExit*
     mask_operation(run->operations.emplace_back(op));
   }
   for (const auto& message : messages) {
-    if (left == 0) break;
+    if (left == 0 || again) break;
     run->messages.push_back(cut(message));
     left -= std::min(left, run->messages.back().size() + 1);
   }
-  run->bytes += kAnswerBytes - left;
+  run->answer_bytes += before - left;
+  run->bytes += before - left;
 }
 
 void RunHistory::operation_done(const hook::Call& call, const apply::Operation& operation,

@@ -39,6 +39,7 @@ struct Run {
   KeptCall input;
   bool only_operations = false;  // no call was made: what an earlier answer left undone is finished
   bool answered = false;
+  std::string answer;  // of a hook that reconciles: what it printed, without the values of Secrets
   std::vector<apply::Operation> operations;
   size_t operations_left_out = 0;
   std::vector<std::string> messages;
@@ -53,7 +54,8 @@ struct Run {
   hook::CallResult::Then then = hook::CallResult::Then::kDone;
   std::optional<Duration> requeue_after;
   std::shared_ptr<const Mask> mask;
-  size_t bytes = 0;  // held for it, about
+  size_t bytes = 0;         // held for it, about
+  size_t answer_bytes = 0;  // of them
 };
 
 struct RunTotals {  // of one hook since the start; later and ok are no failures
@@ -79,6 +81,7 @@ class RunHistory final : public hook::CallObserver {
 
   void call_started(const hook::Call& call) override;
   void call_said(const hook::Call& call, std::string_view line) override;
+  void call_replied(const hook::Call& call, std::string_view text) override;
   void call_answered(const hook::Call& call, const process::ChildExit* exit,
                      const std::vector<apply::Operation>& operations,
                      const std::vector<std::string>& messages) override;

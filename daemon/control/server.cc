@@ -70,6 +70,7 @@ Result<std::unique_ptr<Server>> Server::open_somewhere(AsioScheduler& scheduler,
 }
 
 void Server::serve(const net::ServerRequest& request, const net::Responder& respond) {
+  if (serve_finalizers(request, respond)) return;
   const bool logs = request.path == kLogsPath;
   if (request.method != "GET" || (!logs && request.path != kSnapshotPath)) return respond(desk_.answer(request));
   const auto query = Query::parse(request.query);
@@ -127,6 +128,23 @@ void Server::follow() {
 
 // ---- snapshots
 
+namespace {
+
+// Of what a look tells, "Deployment (apps/v1) in shop": children all have one name, their kind tells them apart.
+std::string kind_of(const app::BindingLook& look) { return look.what.substr(0, look.what.find(' ')); }
+
+bool is_called(const app::BindingLook& look, std::string_view name) {
+  if (look.name == name) return true;
+  if (look.name != "children") return false;
+  const std::string kind = kind_of(look);
+  if (!name.starts_with(kind)) return false;
+  name.remove_prefix(kind.size());
+  return name.empty() ||
+         (name.front() == '.' && look.what.find(fmt::format("({})", name.substr(1))) != std::string::npos);
+}
+
+}  // namespace
+
 Result<void> Server::send_snapshot(const Query& query, const net::Responder& respond) {
   HOOKD_TRY(const auto* unit, desk_.find_hook(query.text("hook")));
   const std::string binding = query.text("binding");
@@ -134,11 +152,13 @@ Result<void> Server::send_snapshot(const Query& query, const net::Responder& res
   if (!snapshot) {
     std::vector<std::string> names;
     for (const auto& watch : unit->hook().watches) names.push_back(watch.name);
+    for (const auto& look : unit->look().bindings)
+      if (look.type == "reconcile") names.push_back(look.name == "children" ? kind_of(look) : look.name);
     return fail(binding.empty() ? Errc::kInvalid : Errc::kNotFound, "{} has no watch \"{}\"; it has: {}",
                 unit->hook().name, binding, names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", ")));
   }
   for (const auto& look : unit->look().bindings)
-    if (look.type == "watch" && look.name == binding && !look.ready)
+    if ((look.type == "watch" || look.type == "reconcile") && is_called(look, binding) && !look.ready)
       return fail(Errc::kConflict, "the objects of {}/{} are not known yet{}{}", unit->hook().name, binding,
                   look.trouble.empty() ? "" : ": ", look.trouble);
   SnapshotSender::start(scheduler_, respond.stream({.content_type = kLines}), *std::move(snapshot),

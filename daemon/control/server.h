@@ -36,6 +36,7 @@ class Server {
   Server(AsioScheduler& scheduler, std::string path, Subject subject, log::Ring& ring);
   void serve(const net::ServerRequest& request, const net::Responder& respond);
   Result<void> send_logs(const Query& query, const net::Responder& respond);
+  bool serve_finalizers(const net::ServerRequest& request, const net::Responder& respond);  // control/finalizers.cc
   Result<void> send_snapshot(const Query& query, const net::Responder& respond);
   void follow();
 

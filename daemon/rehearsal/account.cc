@@ -8,7 +8,6 @@ namespace hookd::rehearsal {
 namespace {
 
 constexpr size_t kMostDiffLines = 15;
-constexpr size_t kMostEvents = 3;
 
 std::string text_at(std::string_view json, std::initializer_list<std::string_view> path) {
   return json_string_at(json, path).value_or("");
@@ -17,14 +16,7 @@ std::string text_at(std::string_view json, std::initializer_list<std::string_vie
 std::string name_of(const std::string& ns, const std::string& name) { return ns.empty() ? name : ns + "/" + name; }
 
 std::string why(const CallRecord& call) {
-  std::string text;
-  for (size_t i = 0; i < std::min(call.events.size(), kMostEvents); ++i) {
-    const EventRecord& event = call.events[i];
-    text += i ? ", " : "";
-    text += event.object.empty() ? event.type : fmt::format("{} {} {}", event.type, event.kind, event.object);
-    text += fmt::format(" ({})", event.binding);
-  }
-  if (call.events.size() > kMostEvents) text += fmt::format(" and {} more", call.events.size() - kMostEvents);
+  std::string text = events_text(call.events, call.reason == "reconcile");
   if (call.attempt > 1) text += fmt::format(", attempt {}", call.attempt);
   return text;
 }
@@ -122,8 +114,10 @@ void Account::follow(Recorder& recorder) {
                                 : Paint::kNone);
   };
   recorder.on_answered = [this](const CallRecord& call) {
-    const std::string answer =
-        call.answered.empty() ? "nothing to do" : fmt::format("{}", fmt::join(call.answered, ", "));
+    const std::vector<std::string> now(call.answered.begin() + static_cast<std::ptrdiff_t>(call.answered_before),
+                                       call.answered.end());
+    const std::string answer = now.empty() ? "nothing to do" : fmt::format("{}", fmt::join(now, ", "));
+    if (call.answers > 1) return line(fmt::format("  {}, then: {}", call.hook, answer), Paint::kGreen);
     line(fmt::format("✔ {} answers after {}: {}", call.hook, took(call), answer), Paint::kGreen);
     for (const std::string& message : call.messages) below(message);
   };
@@ -136,6 +130,11 @@ void Account::started(const CallRecord& call) {
 
 void Account::ended(const CallRecord& call) {
   using Then = hook::CallResult::Then;
+  // To reconcile: all is as wanted.
+  if (call.then == Then::kDone && call.answers == 0 && !call.only_operations) {
+    line(fmt::format("✔ {} answers after {}: nothing to do", call.hook, took(call)), Paint::kGreen);
+    for (const std::string& message : call.messages) below(message);
+  }
   if (call.requeue_after)
     line(fmt::format("  {} is to be called again after {}", call.hook, format_duration(*call.requeue_after)),
          Paint::kDim);

@@ -205,6 +205,7 @@ std::vector<value> call_json(const CallRecord& call) {
     form["type"] = event.type;
     if (!event.kind.empty()) form["kind"] = event.kind;
     if (!event.object.empty()) form["object"] = event.object;
+    if (!event.cause.empty()) form["cause"] = event.cause;
     forms.emplace_back(std::move(form));
   }
   if (forms.empty()) forms.emplace_back(std::move(base));
@@ -251,13 +252,7 @@ std::vector<Unmet> unmet(const Expectation& expectation, const Seen& seen) {
 }
 
 std::string call_text(const CallRecord& call, const std::vector<OperationRecord>& operations, std::string_view indent) {
-  std::string about;
-  for (size_t i = 0; i < std::min<size_t>(call.events.size(), 3); ++i) {
-    const EventRecord& event = call.events[i];
-    about += fmt::format("{}{}{} ({})", i ? ", " : "", event.type,
-                         event.object.empty() ? "" : " " + event.kind + " " + event.object, event.binding);
-  }
-  if (call.events.size() > 3) about += fmt::format(" and {} more", call.events.size() - 3);
+  const std::string about = events_text(call.events, call.reason == "reconcile");
   std::string text = fmt::format("{}{}  {}: {}", indent, format_rfc3339(call.time).substr(11, 8), call.hook, about);
   if (call.attempt > 1) text += fmt::format(", attempt {}", call.attempt);
   if (call.only_operations) text += ", only what was left to do";

@@ -10,8 +10,8 @@ using config::Node;
 using config::Problems;
 using config::Reader;
 
-const std::set<std::string, std::less<>> kCallKeys{"hook",    "reason", "attempt", "result", "exit",
-                                                   "binding", "type",   "kind",    "object", "error"};
+const std::set<std::string, std::less<>> kCallKeys{"hook", "reason", "attempt", "result", "exit", "binding",
+                                                   "type", "kind",   "object",  "cause",  "error"};
 const std::set<std::string, std::less<>> kEventKeys{"reason", "message", "type", "object"};
 
 std::vector<Listed> listed(Reader& reader, std::string_view key, const std::set<std::string, std::less<>>* known) {

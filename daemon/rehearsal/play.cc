@@ -15,6 +15,7 @@
 #include "process/posix_launcher.h"
 #include "rehearsal/account.h"
 #include "rehearsal/actions.h"
+#include "rehearsal/controllers.h"
 #include "rehearsal/manifests.h"
 #include "rehearsal/test_document.h"
 
@@ -75,6 +76,8 @@ class Play {
     options.observer = &recorder_;
     options.sources = sources_;
     options.paths = &files_;
+    options.metacontroller = controllers_among(manifests_, folder_);
+    controllers_ = options.metacontroller.has_value();
     HOOKD_TRY(world_, World::make({time_, real_, random_, launcher_}, std::move(options)));
     actions_ = std::make_unique<Actions>(*world_, recorder_, folder_,
                                          [this](std::string_view text) { account_.output(text); });
@@ -131,10 +134,12 @@ class Play {
   }
 
   void start_hooks() {
+    world_->start_hooks();
     std::string names;
     for (const auto& [name, unit] : world_->engine()->units()) names += (names.empty() ? "" : ", ") + name;
+    if (controllers_)
+      names += names.empty() ? "the controllers among the objects" : ", the controllers among the objects";
     account_.note(names.empty() ? fmt::format("no hook was found in {}", folder_) : "hookd is started: " + names);
-    world_->start_hooks();
     folders_ = std::make_unique<app::FolderWatch>(real_, std::vector{folder_}, [this] {
       account_.note("the folder changed");
       world_->engine()->reload("the hooks folder changed");
@@ -240,6 +245,7 @@ class Play {
   size_t at_ = 0;
   bool has_scenario_ = false;
   bool sources_ = true;
+  bool controllers_ = false;  // of Metacontroller are among the manifests
   std::unique_ptr<World> world_;
   embedded::Store::Subscription changes_;
   std::unique_ptr<Actions> actions_;

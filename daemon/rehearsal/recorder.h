@@ -17,7 +17,14 @@ struct EventRecord {
   std::string type;    // "Added"
   std::string kind;    // "" without an object
   std::string object;  // "ns/name", "name" for cluster scope, "" without an object
+  // Of a call to reconcile, which has one record for each cause: `kind` and `object` are the parent's, and this is what
+  // it was called for where that is another object: "Deployment.apps/v1 default/web".
+  std::string cause{};
 };
+
+// "Added Pod default/web-0 (stuck), …"; of a call to reconcile "Memcached default/m: Modified Deployment.apps/v1
+// default/m (children), …". At most 3 events.
+std::string events_text(const std::vector<EventRecord>& events, bool reconcile);
 
 struct OperationRecord {
   std::string call;  // id
@@ -35,6 +42,8 @@ struct CallRecord {
   // No process was started: what an earlier answer left undone is finished.
   bool only_operations = false;
   std::vector<std::string> answered;  // "Delete Pod a/b"
+  size_t answered_before = 0;         // so many of them were told before: a pass writes its answer in steps
+  int answers = 0;                    // how often on_answered was told
   std::vector<std::string> messages;
   bool ended = false;
   std::string exit;  // "exit code 1", "" = none was started

@@ -10,6 +10,7 @@
 #include "base/virtual_scheduler.h"
 #include "process/posix_launcher.h"
 #include "rehearsal/actions.h"
+#include "rehearsal/controllers.h"
 #include "rehearsal/expectation.h"
 #include "rehearsal/test_update.h"
 #include "rehearsal/world.h"
@@ -97,13 +98,15 @@ class Rehearsal {
     options.kubeconfig_file = options_.runtime_dir + "/admin.kubeconfig";
     options.load = [this] { return app::load_hooks(test_.hooks); };
     options.observer = &recorder_;
+    options.metacontroller = controllers_among(test_.given, test_.folder);
+    const bool controllers = options.metacontroller.has_value();
     auto world = World::make({time_, real_, random_, launcher_}, std::move(options));
     if (!world) return broken(test_.at, world.error().what);
     world_ = *std::move(world);
     actions_ = std::make_unique<Actions>(*world_, recorder_, test_.folder,
                                          [this](std::string_view text) { log_.text += text; });
     if (auto loaded = world_->load_hooks(); !loaded) return broken(test_.at, loaded.error().what);
-    if (world_->engine()->none_found())
+    if (world_->engine()->none_found() && !controllers)
       return broken(test_.at, fmt::format("no hook was found in {}; `hooks: [..]` tells where they are",
                                           fmt::join(test_.hooks, ", ")));
     Step given;

@@ -63,6 +63,7 @@ Result<void> World::load_hooks() {
   options.load = options_.load;
   options.observer = options_.observer;
   options.sources = options_.sources;
+  options.metacontroller = options_.metacontroller;
   options.environment = hook::own_environment();
   engine_ = std::make_unique<app::Engine>(
       app::EngineServices{services_.scheduler, services_.random, transport_, services_.launcher, metrics_, store_,
@@ -86,7 +87,8 @@ Result<void> World::restart_hooks() {
 size_t World::worker_calls() const {
   size_t work = 0;
   if (engine_)
-    for (const auto& [name, unit] : engine_->units()) work += unit->caller().at_work();
+    for (const auto& [name, unit] : engine_->units())
+      for (const hook::Caller* caller : unit->callers()) work += caller->at_work();
   return work;
 }
 

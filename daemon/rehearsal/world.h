@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "app/engine.h"
@@ -32,6 +33,7 @@ struct WorldOptions {
   hook::CallObserver* observer = nullptr;
   bool sources = false;          // do the hooks' sources run? Else their events come by steps only
   PathWatcher* paths = nullptr;  // for them
+  std::optional<metacontroller::ControllersOptions> metacontroller{};  // rehearsal/controllers.h
 };
 
 class World {

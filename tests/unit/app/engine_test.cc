@@ -124,6 +124,20 @@ TEST_F(EngineTest, TellsItsObserverEveryPartOfACallInOrder) {
                                  "message away", "Delete Pod a/x: done", "h: ok"));
 }
 
+TEST_F(EngineTest, ARemovedHookSaysWhatItLeavesOnObjects) {
+  const auto hook = add("h");
+  watch_pods(*hook);
+  hook->holds = {{"hookd.dev/h", "v1", "Pod"}};
+  cluster.put(test::pods(), test::object_json(test::pods(), "a", "x", "u1", R"("finalizers":["hookd.dev/h"])"));
+  cluster.put(test::pods(), test::object_json(test::pods(), "a", "y", "u2"));
+  start();
+  loaded.hooks.clear();
+  engine->reload("test");
+  scheduler.advance(1s);
+  EXPECT_EQ(log.count("1 object(s) still carry the finalizer hookd.dev/h"), 1u);
+  EXPECT_EQ(log.count("hookd finalizers drop h"), 1u);
+}
+
 TEST_F(EngineTest, TellsOfTriesThatFail) {
   watch_pods(*add("h"));
   exit_code = 1;
@@ -198,6 +212,32 @@ TEST_F(EngineTest, ReloadStartsWhatChangedAndKeepsWhatIsBroken) {
   EXPECT_THAT(names, ElementsAre("broken", "changed", "new"));
   EXPECT_EQ(engine->units().at("changed")->hook().content_hash, 2u);
   EXPECT_THAT(engine->health().degraded, ElementsAre("broken hook: /hooks/broken.hook.yaml:3:1: spec: what is this"));
+}
+
+// The loader holds hooks against each other, but does not know which old versions go on.
+TEST_F(EngineTest, AHookThatOwnsTheChildrenOfAnOldVersionThatGoesOnIsNotStarted) {
+  const auto owns_nodes = [](hook::Hook& hook) {
+    hook.reconcile.emplace();
+    hook.reconcile->parent.kind = "Pod";
+    hook.reconcile->parent.api_version = "v1";
+    hook.reconcile->children.emplace_back();
+    hook.reconcile->children.back().kind = "Node";
+    hook.reconcile->children.back().api_version = "v1";
+  };
+  owns_nodes(*add("old"));
+  start();
+  loaded.hooks.clear();
+  owns_nodes(*add("another"));
+  loaded.errors.push_back({"/hooks/old.hook.yaml", 3, 1, "spec: what is this"});
+  engine->reload("test");
+  ASSERT_EQ(engine->units().size(), 1u);
+  EXPECT_TRUE(engine->units().contains("old"));
+  EXPECT_THAT(engine->health().degraded, testing::Contains(HasSubstr("each would delete what the other makes")));
+  loaded.errors.clear();  // its file is gone
+  engine->reload("test");
+  scheduler.advance(1s);
+  ASSERT_EQ(engine->units().size(), 1u);
+  EXPECT_TRUE(engine->units().contains("another"));
 }
 
 TEST_F(EngineTest, ANewVersionWaitsForTheCallsOfTheOldOne) {

@@ -118,8 +118,9 @@ TEST_F(HookUnitSafetyTest, AnAnswerPastTheGuardIsNotSentAndPausesTheHook) {
   start();
   go(10s);
   EXPECT_TRUE(cluster.has(test::pods(), "a", "x")) << "nothing of the answer is sent, not even what was within";
-  EXPECT_THAT(unit->paused(), AllOf(HasSubstr("by its guard: 3 deletes within 1m (limit 2/1m)"),
-                                    HasSubstr("`hookd runs h`, then `hookd resume h`")));
+  EXPECT_THAT(unit->paused(),
+              AllOf(HasSubstr("by its guard: 3 deletes within 1m (limit 2/1m)"),
+                    HasSubstr("`hookd runs h`, then `hookd resume h`"), HasSubstr("raise `guard.deletes`")));
   EXPECT_EQ(unit->look().paused, unit->paused());
   EXPECT_EQ(taken(), 1) << "a batch is not split for it";
   EXPECT_THAT(metrics.text(), HasSubstr(R"(hookd_guard_tripped_total{hook="h",limit="deletes"} 1)"));

@@ -85,57 +85,58 @@ Words rules_for(std::vector<apply::AllowRule> rules) {
 }
 
 TEST(RbacWatch, ListsAndWatchesEverywhere) {
-  EXPECT_THAT(rules_for(watch("w", "v1", "Pod")), ElementsAre("*: /pods list,watch"));
-  EXPECT_THAT(rules_for(watch("w", "", "deployments.apps")), ElementsAre("*: apps/deployments list,watch"));
+  EXPECT_THAT(rules_for(watch("w", "v1", "Pod")), ElementsAre("*: /pods get,list,watch"));
+  EXPECT_THAT(rules_for(watch("w", "", "deployments.apps")), ElementsAre("*: apps/deployments get,list,watch"));
 }
 
 TEST(RbacWatch, SnapshotsAndMetadataNeedTheSame) {
   auto snapshot = watch("w", "v1", "Pod");
   snapshot.added = snapshot.modified = snapshot.deleted = false;
-  snapshot.metadata_only = true;
-  EXPECT_THAT(rules_for(snapshot), ElementsAre("*: /pods list,watch"));
+  EXPECT_THAT(rules_for(snapshot), ElementsAre("*: /pods list,watch")) << "nobody is told of its deletions";
+  snapshot.deleted = snapshot.metadata_only = true;
+  EXPECT_THAT(rules_for(snapshot), ElementsAre("*: /pods get,list,watch"));
 }
 
 TEST(RbacWatch, NamedNamespacesAreRoles) {
   auto binding = watch("w", "v1", "Pod");
   binding.namespaces.names = {"b", "a"};
-  EXPECT_THAT(rules_for(binding), ElementsAre("a: /pods list,watch", "b: /pods list,watch"));
+  EXPECT_THAT(rules_for(binding), ElementsAre("a: /pods get,list,watch", "b: /pods get,list,watch"));
 }
 
 TEST(RbacWatch, ClusterScopedKindsKnowNoNamespaces) {
   auto binding = watch("w", "v1", "Node");
   binding.namespaces.names = {"a"};
-  EXPECT_THAT(rules_for(binding), ElementsAre("*: /nodes list,watch"));
+  EXPECT_THAT(rules_for(binding), ElementsAre("*: /nodes get,list,watch"));
 }
 
 TEST(RbacWatch, NamespacesByLabelNeedTheNamespaces) {
   auto binding = watch("w", "v1", "Pod");
   binding.namespaces.label_selector = *cache::LabelSelector::parse("team=x");
-  EXPECT_THAT(rules_for(binding), ElementsAre("*: /namespaces list,watch", "*: /pods list,watch"));
+  EXPECT_THAT(rules_for(binding), ElementsAre("*: /namespaces list,watch", "*: /pods get,list,watch"));
 }
 
 // The server limits a list by name only where the request asks for one name, which hookd does for a single one.
 TEST(RbacWatch, OnlyASingleNameIsAResourceName) {
   auto binding = watch("w", "v1", "Pod");
   binding.names = {"x"};
-  EXPECT_THAT(rules_for(binding), ElementsAre("*: /pods [x] list,watch"));
+  EXPECT_THAT(rules_for(binding), ElementsAre("*: /pods [x] get,list,watch"));
   binding.field_selector = "status.phase=Running";
-  EXPECT_THAT(rules_for(binding), ElementsAre("*: /pods [x] list,watch"));
+  EXPECT_THAT(rules_for(binding), ElementsAre("*: /pods [x] get,list,watch"));
   binding.names = {"x", "y"};
-  EXPECT_THAT(rules_for(binding), ElementsAre("*: /pods list,watch"));
+  EXPECT_THAT(rules_for(binding), ElementsAre("*: /pods list,watch", "*: /pods [x y] get"));
 }
 
 TEST(RbacWatch, AFieldSelectorMayAskForOneName) {
   auto binding = watch("w", "v1", "Pod");
   for (const char* selector : {"metadata.name=x", "metadata.name==x", "a=b\\,c,metadata.name=x"}) {
     binding.field_selector = selector;
-    EXPECT_THAT(rules_for(binding), ElementsAre("*: /pods [x] list,watch")) << selector;
+    EXPECT_THAT(rules_for(binding), ElementsAre("*: /pods [x] get,list,watch")) << selector;
   }
   binding.names = {"y"};  // hookd then leaves the selector as it is
-  EXPECT_THAT(rules_for(binding), ElementsAre("*: /pods [x] list,watch"));
+  EXPECT_THAT(rules_for(binding), ElementsAre("*: /pods [x] get,list,watch"));
   for (const char* selector : {"metadata.name!=x", "a=b\\,metadata.name=x"}) {
     binding.field_selector = selector;
-    EXPECT_THAT(rules_for(binding), ElementsAre("*: /pods list,watch")) << selector;
+    EXPECT_THAT(rules_for(binding), ElementsAre("*: /pods list,watch", "*: /pods [y] get")) << selector;
   }
 }
 
@@ -245,7 +246,7 @@ TEST(RbacPlan, AHookWithoutAllowIsTold) {
   hook.watches.push_back(watch("w", "v1", "Pod"));
   hook.allow.reset();
   const auto plan = plan_of({hook});
-  EXPECT_THAT(rules_of(plan), ElementsAre("*: /pods list,watch"));
+  EXPECT_THAT(rules_of(plan), ElementsAre("*: /events create,patch", "*: /pods get,list,watch"));
   EXPECT_FALSE(plan->complete);
   EXPECT_THAT(plan->notes, ElementsAre(AllOf(HasSubstr("/hooks/free.yaml:4: hook \"free\""), HasSubstr("`allow`"))));
 }
@@ -271,8 +272,9 @@ TEST(RbacPlan, WhatAWiderRightCoversIsLeftOutAndItsReasonKept) {
   narrow.watches.back().names = {"x"};
   narrow.allow = {rule("v1", "Pod", {"delete", "apply"}, {"a"}, {"x"})};
   const auto plan = plan_of({wide, narrow});
-  EXPECT_THAT(rules_of(plan), ElementsAre("*: /pods get,list,watch,delete", "a: /pods [x] create,patch"));
-  EXPECT_THAT(plan->roles[0].rules[0].why,
+  EXPECT_THAT(rules_of(plan),
+              ElementsAre("*: /events create,patch", "*: /pods get,list,watch,delete", "a: /pods [x] create,patch"));
+  EXPECT_THAT(plan->roles[0].rules[1].why,
               ElementsAre("narrow: watch one, allow delete", "wide: watch all, allow delete"));
 }
 
@@ -301,6 +303,111 @@ TEST(RbacPlan, TheDaemonsOwnNeeds) {
       ElementsAre("hookd: /configmaps create", "hookd: /configmaps [state] get,patch", "web: /secrets [github] get"));
 }
 
+// ---- hookd's own Events: a guard that tripped, a loop
+
+TEST(RbacEvents, AreAboutWhatIsWatched) {
+  auto hook = hook_named("h");
+  hook.watches = {watch("pods", "v1", "Pod"), watch("nodes", "v1", "Node")};
+  hook.watches[0].namespaces.names = {"a"};
+  hook.allow = {rule("v1", "Pod", {"delete"}, {"a"})};
+  EXPECT_THAT(rules_of(plan_of({hook})),
+              ElementsAre("*: /nodes get,list,watch", "a: /events create,patch", "a: /pods get,list,watch,delete",
+                          "default: /events create,patch"));
+}
+
+TEST(RbacEvents, WhoWritesNothingCausesNone) {
+  auto hook = hook_named("h");
+  hook.watches = {watch("pods", "v1", "Pod")};
+  EXPECT_THAT(rules_of(plan_of({hook})), ElementsAre("*: /pods get,list,watch"));
+}
+
+TEST(RbacEvents, OfAGuardWithoutWatchAreAboutWhatIsWritten) {
+  auto hook = hook_named("h");
+  hook.allow = {rule("v1", "Pod", {"delete"}, {"a"}), rule("v1", "Node", {"delete"})};
+  EXPECT_THAT(rules_of(plan_of({hook})), ElementsAre("*: /nodes get,delete", "a: /pods get,delete"));
+  hook.guard.deletes = hook::Guard::Rate{20, std::chrono::minutes(1)};
+  EXPECT_THAT(rules_of(plan_of({hook})), ElementsAre("*: /nodes get,delete", "a: /events create,patch",
+                                                     "a: /pods get,delete", "default: /events create,patch"));
+}
+
+// ---- reconcile
+
+hook::Hook reconciler() {
+  auto hook = hook_named("r");
+  hook::Reconcile reconcile;
+  reconcile.parent.api_version = "apps/v1", reconcile.parent.kind = "Deployment", reconcile.parent.line = 7;
+  hook.reconcile = reconcile;
+  return hook;
+}
+
+hook::ChildRule child(const std::string& api_version, const std::string& kind, Words namespaces = {}) {
+  hook::ChildRule rule;
+  rule.api_version = api_version, rule.kind = kind, rule.namespaces = std::move(namespaces), rule.line = 8;
+  return rule;
+}
+
+TEST(RbacReconcile, AParentIsReadAndItsStatusWritten) {
+  EXPECT_THAT(
+      rules_of(plan_of({reconciler()})),
+      ElementsAre("*: /events create,patch", "*: apps/deployments get,list,watch", "*: apps/deployments/status patch"));
+}
+
+TEST(RbacReconcile, AFinalizerIsAPatchOfTheParent) {
+  auto hook = reconciler();
+  hook.reconcile->finalizer = true;
+  EXPECT_THAT(rules_of(plan_of({hook})),
+              ElementsAre("*: /events create,patch", "*: apps/deployments get,list,watch,patch",
+                          "*: apps/deployments/status patch"));
+}
+
+TEST(RbacReconcile, ChildrenAreWrittenAndTheirOwnerMayBlock) {
+  auto hook = reconciler();
+  hook.reconcile->children = {child("v1", "Pod"), child("v1", "ConfigMap", {"a"})};
+  EXPECT_THAT(rules_of(plan_of({hook})),
+              ElementsAre("*: /events create,patch", "*: /pods get,list,watch,create,patch,delete",
+                          "*: apps/deployments get,list,watch", "*: apps/deployments/finalizers update",
+                          "*: apps/deployments/status patch", "a: /configmaps get,list,watch,create,patch,delete"));
+}
+
+TEST(RbacReconcile, NamespacesAreRolesAndTheirLabelsAreRead) {
+  auto hook = reconciler();
+  hook.reconcile->parent.namespaces.names = {"a"};
+  hook.reconcile->children = {child("v1", "Pod", {"a"})};
+  hook::RelatedRule related;
+  related.name = "settings", related.api_version = "v1", related.kind = "ConfigMap";
+  related.namespaces.names = {"b"};
+  related.namespaces.label_selector = *cache::LabelSelector::parse("team=x");
+  hook.reconcile->related = {related};
+  EXPECT_THAT(
+      rules_of(plan_of({hook})),
+      ElementsAre("*: /namespaces list,watch", "a: /events create,patch", "a: /pods get,list,watch,create,patch,delete",
+                  "a: apps/deployments get,list,watch", "a: apps/deployments/finalizers update",
+                  "a: apps/deployments/status patch", "b: /configmaps list,watch"));
+}
+
+TEST(RbacReconcile, EventsAboutClusterScopedParentsStandInDefault) {
+  auto hook = reconciler();
+  hook.reconcile->parent.api_version = "v1", hook.reconcile->parent.kind = "Node";
+  EXPECT_THAT(rules_of(plan_of({hook})),
+              ElementsAre("*: /nodes get,list,watch", "*: /nodes/status patch", "default: /events create,patch"));
+}
+
+TEST(RbacReconcile, WhatCannotBeKnownIsTold) {
+  auto hook = reconciler();
+  hook.allow.reset();
+  auto plan = plan_of({hook});
+  ASSERT_TRUE(plan);
+  EXPECT_FALSE(plan->complete);
+  EXPECT_THAT(plan->notes, ElementsAre(HasSubstr("`operations` of its answers")));
+  hook.allow.emplace();
+  hook.reconcile->children = {child("rbac.authorization.k8s.io/v1", "Role")};
+  plan = plan_of({hook});
+  EXPECT_FALSE(plan->complete);
+  EXPECT_THAT(plan->notes, ElementsAre(AllOf(HasSubstr("/hooks/r.yaml:8:"), HasSubstr("escalate"))));
+  hook.reconcile->children = {child("v1", "Pood")};
+  EXPECT_THAT(plan_of({hook}).error().what, HasSubstr("children Pood: kind \"Pood\" in v1 is not known"));
+}
+
 TEST(RbacYaml, HasEverythingThatApplyNeeds) {
   auto hook = hook_named("killer");
   hook.watches.push_back(watch("stuck", "v1", "Pod"));
@@ -321,10 +428,12 @@ kind: ClusterRole
 metadata:
   name: hooks
 rules:
-  # killer: watch stuck
-  - {apiGroups: [""], resources: [pods], verbs: [list, watch]}
+  # killer: its Events
+  - {apiGroups: [""], resources: [events], verbs: [create, patch]}
+  # killer: watch stuck, allow delete
+  - {apiGroups: [""], resources: [pods], verbs: [get, list, watch]}
   # killer: allow delete
-  - {apiGroups: [""], resources: [pods], resourceNames: [x], verbs: [get, delete]}
+  - {apiGroups: [""], resources: [pods], resourceNames: [x], verbs: [delete]}
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRoleBinding
@@ -380,15 +489,16 @@ TEST(RbacJson, IsOneList) {
   auto hook = hook_named("h");
   hook.watches.push_back(watch("w", "v1", "Pod"));
   hook.watches.back().names = {"x"};
-  EXPECT_EQ(rbac_json(*plan_of({hook}), {}),
-            R"({"apiVersion":"v1","kind":"List","items":[)"
-            R"({"apiVersion":"v1","kind":"ServiceAccount","metadata":{"name":"hookd","namespace":"hookd"}},)"
-            R"({"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","metadata":{"name":"hookd"},)"
-            R"("rules":[{"apiGroups":[""],"resources":["pods"],"resourceNames":["x"],"verbs":["list","watch"]}]},)"
-            R"({"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRoleBinding","metadata":{"name":"hookd"},)"
-            R"("roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"hookd"},)"
-            R"("subjects":[{"kind":"ServiceAccount","name":"hookd","namespace":"hookd"}]}]})"
-            "\n");
+  EXPECT_EQ(
+      rbac_json(*plan_of({hook}), {}),
+      R"({"apiVersion":"v1","kind":"List","items":[)"
+      R"({"apiVersion":"v1","kind":"ServiceAccount","metadata":{"name":"hookd","namespace":"hookd"}},)"
+      R"({"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","metadata":{"name":"hookd"},)"
+      R"("rules":[{"apiGroups":[""],"resources":["pods"],"resourceNames":["x"],"verbs":["get","list","watch"]}]},)"
+      R"({"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRoleBinding","metadata":{"name":"hookd"},)"
+      R"("roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"hookd"},)"
+      R"("subjects":[{"kind":"ServiceAccount","name":"hookd","namespace":"hookd"}]}]})"
+      "\n");
 }
 
 }  // namespace

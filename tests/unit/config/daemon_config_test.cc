@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <filesystem>
+#include <map>
 
 #include "base/fd.h"
 
@@ -47,6 +48,30 @@ TEST_F(DaemonConfigTest, HasDefaults) {
   EXPECT_TRUE(config->reload);
   EXPECT_EQ(config->kube.page_size, 500);
   EXPECT_FALSE(config->log_format);
+}
+
+TEST_F(DaemonConfigTest, MetacontrollerIsASwitchOrAMap) {
+  const auto read = [&](const std::string& text, std::map<std::string, std::string> variables = {}) {
+    return load_daemon_config(text.empty() ? "" : write(text), env(std::move(variables)));
+  };
+  EXPECT_FALSE(read("")->metacontroller.enabled);
+  EXPECT_TRUE(read("metacontroller: true")->metacontroller.enabled);
+  EXPECT_TRUE(read("", {{"HOOKD_METACONTROLLER", "1"}})->metacontroller.enabled);
+  EXPECT_TRUE(read("metacontroller: {}")->metacontroller.enabled);
+  const auto whole = read(
+      "metacontroller: {applyStrategy: server-side-apply, ssaFieldManager: me, targetLabelSelector: a=b, workers: 7,"
+      " execFolder: programs, builtInParents: true}",
+      {{"HOOKD_METACONTROLLER", "true"}});
+  ASSERT_TRUE(whole) << whole.error().what;
+  const auto& map = whole->metacontroller;
+  EXPECT_TRUE(map.enabled && map.server_side_apply && map.built_in_parents);
+  EXPECT_EQ(map.ssa_field_manager, "me");
+  EXPECT_EQ(map.target_label_selector, "a=b");
+  EXPECT_EQ(map.workers, 7);
+  EXPECT_EQ(map.exec_folder, (std::filesystem::canonical(folder_) / "programs").string());
+  EXPECT_FALSE(read("metacontroller: {workers: 7}", {{"HOOKD_METACONTROLLER", "false"}})->metacontroller.enabled);
+  EXPECT_THAT(read("metacontroller: maybe").error().what, HasSubstr("metacontroller"));
+  EXPECT_THAT(read("metacontroller: {worker: 1}").error().what, HasSubstr("did you mean \"workers\""));
 }
 
 // The sample shows every default, so reading it must change nothing but the folder it names.

@@ -22,6 +22,18 @@ TEST(Mask, HidesTheValuesOfASecretAndOfItsAnnotation) {
   EXPECT_EQ(mask_secret("{broken"), "\"(masked)\"");
 }
 
+TEST(Mask, HidesWhatDynamicApplyKeepsInASecret) {
+  apply::Operation op;
+  op.api_version = "v1";
+  op.kind = "Secret";
+  const std::string secret =
+      R"({"apiVersion":"v1","kind":"Secret","metadata":{"name":"s","annotations":{"metacontroller.k8s.io/last-applied-configuration":"{\"data\":{\"p\":\"aHVudGVyMg==\"}}"}}})";
+  op.object = op.patch = secret;
+  mask_operation(op);
+  for (const std::string& text : {op.object, op.patch, mask_secret(secret), *mask_secrets_within("[" + secret + "]")})
+    EXPECT_EQ(text.find("aHVudGVyMg"), std::string::npos) << text;
+}
+
 TEST(Mask, KnowsSecretsOfTheCoreGroupAlone) {
   EXPECT_TRUE(is_secret(std::make_shared<kube::ResourceType>(test::make_type("", "Secret", "secrets")).get()));
   EXPECT_FALSE(is_secret(std::make_shared<kube::ResourceType>(test::make_type("x.io", "Secret", "secrets")).get()));

@@ -215,6 +215,97 @@ TEST_F(RunHistoryTest, NotesOperationsWithoutACall) {
   EXPECT_TRUE(history.find("c2")->only_operations);
 }
 
+// ---- calls with a body: to reconcile
+
+struct Body final : hook::CallBody {
+  explicit Body(std::string object, bool is_whole = false) : text(std::move(object)), whole(is_whole) {}
+  bool whole_document() const override { return whole; }
+  bool write(size_t part, JsonWriter& out) const override {
+    if (part == 0) out.key("object").raw(text);
+    return part == 0;
+  }
+  std::string text;
+  bool whole;
+};
+
+TEST_F(RunHistoryTest, KeepsTheDocumentOfABody) {
+  const auto one = call("c1");
+  one->body = std::make_shared<Body>(R"({"kind":"Pair","n":12345678901234567890})");
+  history.call_started(*one);
+  const auto& run = *history.find("c1");
+  EXPECT_TRUE(run.input.whole());
+  EXPECT_EQ(about(run), "Modified pods a/x");
+  const std::string text = input_document(run, {});
+  EXPECT_THAT(text, HasSubstr(R"("id":"c1")"));
+  EXPECT_THAT(text, HasSubstr(R"("object":{"kind":"Pair","n":12345678901234567890}})"));
+  EXPECT_THAT(text, Not(HasSubstr("events")));
+  EXPECT_NE(run.input.call->body, one->body) << "objects are not held for it";
+}
+
+TEST_F(RunHistoryTest, ShowsNoSecretOfABody) {
+  for (const bool whole : {false, true}) {
+    const auto one = call(whole ? "c1" : "c2");
+    one->body = std::make_shared<Body>(
+        R"({"children":{"Secret.v1":{"s":{"apiVersion":"v1","kind":"Secret","data":{"p":"aHVudGVyMg=="}}}}})", whole);
+    history.call_started(*one);
+    const auto& run = *history.find(one->id);
+    EXPECT_TRUE(run.input.masked);
+    EXPECT_THAT(input_document(run, {}), HasSubstr(R"j("data":{"p":"(masked)"})j"));
+    EXPECT_THAT(input_document(run, {}), Not(HasSubstr("aHVudGVyMg")));
+  }
+}
+
+TEST_F(RunHistoryTest, ALargeBodyIsLeftOut) {
+  const auto one = call("c1");
+  one->body = std::make_shared<Body>("\"" + std::string(2 * RunHistory::kInputBytes, 'x') + "\"");
+  history.call_started(*one);
+  const auto& run = *history.find("c1");
+  EXPECT_FALSE(run.input.whole());
+  EXPECT_LT(run.bytes, RunHistory::kInputBytes);
+  EXPECT_LT(input_document(run, {}).size(), RunHistory::kInputBytes);
+  EXPECT_EQ(about(run), "Modified pods a/x");
+}
+
+// A pass puts its finalizer on before it asks, and writes its answer in steps.
+TEST_F(RunHistoryTest, APassIsOneRun) {
+  const auto bare = call("c1");
+  apply::Operation op;
+  op.verb = apply::Verb::kMergePatch;
+  op.kind = "Pair";
+  op.name = "x";
+  history.operation_done(*bare, op, {.kind = apply::Outcome::Kind::kDone, .text = "patched"});
+  EXPECT_TRUE(history.find("c1")->only_operations);
+  const auto asked = call("c1");
+  asked->body = std::make_shared<Body>("{}");
+  history.call_started(*asked);
+  history.call_answered(*asked, nullptr, {op}, {"said once"});
+  history.call_answered(*asked, nullptr, {op, op}, {"said once"});
+  history.call_ended(result(*asked));
+  const auto& run = *history.find("c1");
+  EXPECT_FALSE(run.only_operations);
+  EXPECT_THAT(input_document(run, {}), HasSubstr(R"("object":{})"));
+  EXPECT_EQ(run.operations.size(), 3u);
+  EXPECT_EQ(run.messages, std::vector<std::string>{"said once"});
+  EXPECT_EQ(ids(), "c1 ");
+}
+
+TEST_F(RunHistoryTest, KeepsTheAnswerOfAPassWithoutSecrets) {
+  const auto one = call("c1");
+  history.call_started(*one);
+  history.call_replied(*one, R"({"children":[{"apiVersion":"v1","kind":"ConfigMap"},
+    {"apiVersion":"v1","kind":"Secret","data":{"p":"aHVudGVyMg=="}}],
+    "operations":[{"operation":"MergePatch","kind":"secrets","name":"s","patch":{"data":{"p":"aHVudGVyMg=="}}}]})"
+                             "\n");
+  history.call_ended(result(*one));
+  const std::string shown = run_document(*history.find("c1"), {});
+  EXPECT_THAT(shown, HasSubstr("ConfigMap"));
+  EXPECT_THAT(shown, Not(HasSubstr("aHVudGVyMg")));
+  const auto large = call("c2");
+  history.call_started(*large);
+  history.call_replied(*large, std::string(RunHistory::kAnswerBytes + 10, 'x'));
+  EXPECT_THAT(history.find("c2")->answer, HasSubstr("10 bytes more"));
+}
+
 TEST_F(RunHistoryTest, ShowsNoSecret) {
   const std::map<std::string, std::string> env{{"API_TOKEN", "tok-4711"}};
   history.set_env_of([&](const std::string&) { return &env; });

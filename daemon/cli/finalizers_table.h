@@ -1,0 +1,10 @@
+// The table of finalizers that removed hooks left, for `hookd status` and `hookd finalizers`. Thread: main.
+#pragma once
+
+#include <boost/json.hpp>
+
+namespace hookd::cli {
+
+void print_finalizers(const boost::json::object& document);  // of GET /v1/finalizers
+
+}  // namespace hookd::cli
