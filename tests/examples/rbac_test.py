@@ -89,7 +89,10 @@ def test_roles_where_the_hook_says(folder: Path) -> None:
     assert [(one["kind"], one["metadata"].get("namespace")) for one in documents] == [
         ("ServiceAccount", "hookd"), ("Role", "a"), ("RoleBinding", "a"), ("Role", "b"), ("RoleBinding", "b"),
     ]  # fmt: skip
-    assert documents[1]["rules"] == [{"apiGroups": [""], "resources": ["pods"], "verbs": ["list", "watch"]}]
+    assert documents[1]["rules"] == [
+        {"apiGroups": [""], "resources": ["events"], "verbs": ["create", "patch"]},
+        {"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list", "watch"]},
+    ]
     assert documents[3]["rules"] == [
         {"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]},
         {"apiGroups": [""], "resources": ["pods/eviction"], "verbs": ["create"]},
@@ -99,6 +102,27 @@ def test_roles_where_the_hook_says(folder: Path) -> None:
     assert errors == ""
     assert output.startswith("# Made by `hookd rbac .`")
     assert "  # probe: allow evict\n" in output
+
+
+def test_a_hook_that_reconciles(folder: Path) -> None:
+    (folder / "hook.yaml").write_text("""
+apiVersion: hookd/v1
+kind: Hook
+metadata: {name: pair}
+spec:
+  run: {command: [cat]}
+  allow: []
+  reconcile:
+    for: {apiVersion: apps/v1, kind: Deployment, namespaces: {names: [a]}}
+    children: [{apiVersion: v1, kind: ConfigMap}]
+    finalizer: true
+""")
+    output, errors = rbac(folder, ".")
+    assert errors == ""
+    documents = list(yaml.safe_load_all(output))
+    assert [(one["kind"], one["metadata"].get("namespace")) for one in documents] == [("ServiceAccount", "hookd"), ("Role", "a"), ("RoleBinding", "a")]
+    assert "  # pair: owner of children\n  - {apiGroups: [apps], resources: [deployments/finalizers], verbs: [update]}" in output
+    assert "  # pair: for, its finalizer\n  - {apiGroups: [apps], resources: [deployments], verbs: [get, list, watch, patch]}" in output
 
 
 def test_json_has_the_same_objects(folder: Path) -> None:
@@ -117,7 +141,7 @@ def test_names_of_what_is_made(folder: Path) -> None:
 def test_a_hook_without_allow_is_named(folder: Path) -> None:
     (folder / "hook.yaml").write_text(HOOK)
     output, errors = rbac(folder, ".")
-    assert "verbs: [list, watch]" in output
+    assert "verbs: [get, list, watch]" in output
     assert f"{folder}/hook.yaml:4:" in errors and 'hook "probe"' in errors and "`allow`" in errors
     assert rbac(folder, "--strict", ".", code=1) == (output, errors)
 

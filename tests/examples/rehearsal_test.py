@@ -14,7 +14,7 @@ sys.path.insert(0, str(ROOT / "tests" / "cluster"))
 from hookd import binary  # noqa: E402
 
 EXAMPLES = ROOT / "hooks-examples"
-FOLDERS = sorted(path.parent.relative_to(EXAMPLES) for path in EXAMPLES.rglob("hook.yaml"))
+FOLDERS = sorted({path.parent.relative_to(EXAMPLES) for path in EXAMPLES.rglob("*hook.yaml")})
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=str)
@@ -31,3 +31,4 @@ def test_the_scenario_of_the_example_comes_to_its_end(folder: Path) -> None:
     command = [binary(), "play", EXAMPLES / folder, "--speed", "20", "--exit"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+    assert "hookd is started: " in done.stdout + done.stderr
