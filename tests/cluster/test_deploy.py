@@ -9,7 +9,7 @@ from hookd import ROOT
 DEPLOY = ROOT / "deploy"
 
 
-@pytest.mark.parametrize("folder", ["kubernetes", "sidecar"])
+@pytest.mark.parametrize("folder", ["kubernetes", "metacontroller", "sidecar"])
 def test_manifests_pass_a_server_side_dry_run(folder: str, cluster: Cluster) -> None:
     rendered = cluster.kubectl("kustomize", str(DEPLOY / folder)) if (DEPLOY / folder / "kustomization.yaml").exists() else "\n---\n".join(
         file.read_text() for file in sorted((DEPLOY / folder).glob("*.yaml"))

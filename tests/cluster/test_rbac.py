@@ -84,6 +84,37 @@ CASES: dict[str, tuple[list[Object], list[Object]]] = {
 }  # fmt: skip
 
 
+def test_a_hook_that_reconciles_runs_under_its_rights(cluster: Cluster, namespace: str, tmp_path: Path, hookd: StartHookd, rights: Rights) -> None:
+    answer = (
+        'if .finalizing then {children: [], finalized: (.children["Secret.v1"] == {})} else '
+        '{children: [range(.object.data.size // "0" | tonumber) | {apiVersion: "v1", kind: "Secret", metadata: {name: "s-\\(.)"}}]} end'
+    )
+    reconcile = {
+        "for": {"apiVersion": "v1", "kind": "ConfigMap", "namespaces": {"names": [namespace]}, "labelSelector": "size"},
+        "children": [{"apiVersion": "v1", "kind": "Secret"}],
+        "related": [{"name": "accounts", "apiVersion": "v1", "kind": "ServiceAccount", "namespaces": {"names": [namespace]}}],
+        "finalizer": True,
+    }
+    home = write_hook(tmp_path / "hooks", f"jq -c 'if .object == null then {{}} el{answer}'", {"reconcile": reconcile, "allow": []})
+    printed = rights.give(home)
+    assert "kind: ClusterRole\n" not in printed, "everything is in one namespace"
+    daemon = hookd(tmp_path / "hooks", kubeconfig=rights.kubeconfig()).wait_ready()
+    path = f"/api/v1/namespaces/{namespace}/configmaps"
+    expect(cluster.api("POST", path, {"metadata": {"name": "parent", "labels": {"size": "yes"}}, "data": {"size": "2"}}), 201)
+
+    def secrets() -> list[str]:
+        listed = expect(cluster.api("GET", f"/api/v1/namespaces/{namespace}/secrets"))["items"]
+        return sorted(one["metadata"]["name"] for one in listed if one["metadata"]["name"].startswith("s-"))
+
+    daemon.wait_for(lambda: secrets() == ["s-0", "s-1"], 20, "two children")
+    expect(cluster.api("PATCH", f"{path}/parent", {"data": {"size": "1"}}, "application/merge-patch+json"))
+    daemon.wait_for(lambda: secrets() == ["s-0"], 20, "one child")
+    expect(cluster.api("DELETE", f"{path}/parent"))
+    daemon.wait_for(lambda: cluster.api("GET", f"{path}/parent")[0] == 404, 20, "the parent gone")
+    assert secrets() == []
+    assert "forbidden" not in daemon.log.read_text().lower()
+
+
 @pytest.mark.parametrize("case", CASES)
 def test_what_allow_lets_through_is_within_the_rights(
     case: str, cluster: Cluster, namespace: str, tmp_path: Path, hookd: StartHookd, rights: Rights
@@ -121,7 +152,7 @@ def test_names_limit_what_the_server_can_limit(cluster: Cluster, namespace: str,
     assert rights.may("list", "configmaps", namespace), "a list of several names is a list of all"
     assert rights.may("create", "configmaps", namespace), "a POST names nobody"
     assert rights.may("patch", "configmaps", namespace, "a") and not rights.may("patch", "configmaps", namespace, "b")
-    assert rights.may("get", "configmaps", namespace, "a") and not rights.may("get", "configmaps", namespace, "b")
+    assert rights.may("get", "configmaps", namespace, "a") and not rights.may("get", "configmaps", namespace, "c")
 
 
 @pytest.mark.real_only("the StatefulSet controller makes the pods")
@@ -164,7 +195,7 @@ def test_kinds_are_those_of_the_cluster(cluster: Cluster, namespace: str, tmp_pa
         cluster.kubectl("wait", "--for=condition=Established", "crd/oxen.rbac.example.com")
         cluster.wait_for(lambda: cluster.api("GET", "/apis/rbac.example.com/v1/oxen")[0] == 200, 20, "oxen served")
         printed = rights.give("--kubeconfig", cluster.kubeconfig(), home)
-        assert "{apiGroups: [rbac.example.com], resources: [oxen], verbs: [list, watch]}" in printed
+        assert "{apiGroups: [rbac.example.com], resources: [oxen], verbs: [get, list, watch]}" in printed
         assert rights.may("watch", "oxen", group="rbac.example.com")
     finally:
         cluster.kubectl("delete", "crd", "oxen.rbac.example.com")
