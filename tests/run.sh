@@ -44,6 +44,8 @@ if [ "$mode" = bench ]; then
   /usr/bin/python3 tests/bench/bench_embedded.py
   section "the hook runtime"
   /usr/bin/python3 tests/bench/bench_runtime.py
+  section "reconcile"
+  /usr/bin/python3 tests/bench/bench_reconcile.py
   section "on a real cluster"
   exec /usr/bin/python3 tests/bench/bench_cluster.py
 fi
