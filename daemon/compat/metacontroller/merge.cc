@@ -158,10 +158,10 @@ Result<Value> apply_update(const Value& observed, const Value& desired) {
   HOOKD_TRY(const Value last, last_applied_of(observed));
   const Value wanted = as_applied(desired);
   HOOKD_TRY(Value merged, merge(observed, last, wanted));
+  put_back(merged, observed, "status");  // first: it may move the other members
   Value& metadata = merged.at("metadata");
   const Value* before = observed.find("metadata");
   for (const auto key : kServersMetadata) before ? put_back(metadata, *before, key) : metadata.erase(key);
-  put_back(merged, observed, "status");
   // The annotation's text is only written anew when it says something else: another order of keys is no change.
   const Value* annotation = observed.at_path({"metadata", "annotations", kLastApplied});
   const bool same = annotation && annotation->is_string() && last == wanted;

@@ -259,5 +259,17 @@ TEST(ServerSideApply, TheBodyHasNeitherStatusNorWhatTheServerSets) {
   EXPECT_EQ(body, json(R"({"apiVersion":"v1","kind":"X","metadata":{"name":"a","labels":{"x":"1"}},"spec":{"b":1}})"));
 }
 
+// Found by the fuzzer: the status that is taken out again moved the metadata, which was written to where it had been.
+TEST(ApplyUpdate, AStatusThatStandsBeforeTheMetadataChangesNothing) {
+  const Value observed = json(R"({"kind":"Pod"})");
+  const Value desired = json(R"({"status":{"a":1},"spec":{"b":2},"metadata":{"name":"a"}})");
+  const auto once = apply_update(observed, desired);
+  ASSERT_TRUE(once);
+  EXPECT_EQ(once->find("status"), nullptr);
+  EXPECT_EQ(once->text_at({"metadata", "name"}), "a");
+  EXPECT_EQ(last_applied_of(*once)->at_path({"spec", "b"})->text(), "2");
+  EXPECT_EQ(*apply_update(*once, desired), *once);
+}
+
 }  // namespace
 }  // namespace hookd::metacontroller
