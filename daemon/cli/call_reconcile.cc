@@ -10,6 +10,7 @@
 #include "base/time.h"
 #include "config/yaml_source.h"
 #include "hook/call_writer.h"
+#include "reconcile/cause.h"
 #include "reconcile/finalizer.h"
 #include "reconcile/native_answer.h"
 #include "reconcile/owner.h"

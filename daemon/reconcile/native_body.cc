@@ -4,8 +4,6 @@
 
 namespace hookd::reconcile {
 
-std::string kind_key(const kube::ResourceType& type) { return type.kind + "." + type.api_version(); }
-
 std::string object_key(const cache::Identity& object, const cache::Identity& parent) {
   return object.ns.empty() || object.ns == parent.ns ? object.name : object.ns + "/" + object.name;
 }

@@ -31,9 +31,6 @@ struct Gathered {
   std::vector<Group> related;   // every rule
 };
 
-// "Deployment.apps/v1", "Pod.v1": how kinds are told apart in `children` and in causes.
-std::string kind_key(const kube::ResourceType& type);
-
 // Under which name an object stands: its name where its namespace is the parent's or it has none, else "ns/name".
 std::string object_key(const cache::Identity& object, const cache::Identity& parent);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "hook/content_hash.h"
+#include "reconcile/cause.h"
 #include "reconcile/finalizer.h"
 
 namespace hookd::reconcile {

@@ -6,31 +6,10 @@
 #include "apply/json_text.h"
 #include "base/log.h"
 #include "hook/own_writes.h"
-#include "reconcile/native_body.h"
+#include "reconcile/cause.h"
 #include "reconcile/native_pass.h"
 
 namespace hookd::reconcile {
-namespace {
-
-std::string_view type_of(cache::Change::Type type) {
-  switch (type) {
-    case cache::Change::Type::kAdded:
-      return "Added";
-    case cache::Change::Type::kModified:
-      return "Modified";
-    case cache::Change::Type::kDeleted:
-      return "Deleted";
-  }
-  return "";
-}
-
-hook::ReconcileCause cause_of(std::string binding, std::string_view type, const kube::ResourceType* kind,
-                              const cache::Identity& object) {
-  return {std::move(binding), std::string(type), kind ? kind_key(*kind) : "", object.ns, object.name};
-}
-
-}  // namespace
-
 NativeReconciler::NativeReconciler(std::shared_ptr<const hook::Hook> hook, hook::ReconcilerServices services)
     : shared_(std::move(hook), std::move(services)),
       resync_(

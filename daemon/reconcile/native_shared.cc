@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "hook/own_writes.h"
+#include "reconcile/warning.h"
 
 namespace hookd::reconcile {
 
@@ -47,27 +48,12 @@ std::string NativeShared::blocker(const kube::ResourceType& type, std::string_vi
 void NativeShared::warn(const std::string& key, const kube::ResourceType& type, const cache::Identity& parent,
                         std::string_view reason, std::string message, bool whatever) {
   if (services.dry_run) return;
-  if (message.size() > kMessageBytes) {
-    size_t end = kMessageBytes;
-    while (end > 0 && (static_cast<unsigned char>(message[end]) & 0xC0) == 0x80) --end;  // no half of a character
-    message.resize(end);
-    message += "…";
-  }
+  message = cut_message(std::move(message));
   Told& told = told_[{key, std::string(reason)}];
   const SteadyTime now = services.scheduler.now();
   if ((told.message == message || (whatever && !told.message.empty())) && now - told.at < kToldEach) return;
   told = {message, now};
-  apply::EventNote note;
-  note.api_version = type.api_version();
-  note.kind = type.kind;
-  note.ns = parent.ns;
-  note.name = parent.name;
-  note.uid = parent.uid;
-  note.reason = std::string(reason);
-  note.message = std::move(message);
-  note.type = "Warning";
-  note.hook = hook->name;
-  services.events.record(std::move(note));
+  services.events.record(warning(hook->name, type, parent, reason, std::move(message)));
 }
 
 void NativeShared::untell(const std::string& key, bool also_lasting) {

@@ -88,7 +88,6 @@ struct NativeShared {
   static std::string blocker(const kube::ResourceType& type, std::string_view ns, std::string_view name);
   static constexpr Duration kToldEach = std::chrono::minutes(10);
   static constexpr Duration kStatusLook = std::chrono::seconds(30);
-  static constexpr size_t kMessageBytes = 1000;  // core/v1 Event: 1024 (ValidateEvent)
 
  private:
   std::optional<SteadyTime> status_looked_;

@@ -9,28 +9,14 @@
 #include "compat/metacontroller/names.h"
 #include "compat/metacontroller/reconciler_maker.h"
 #include "hook/own_writes.h"
+#include "reconcile/cause.h"
 
 namespace hookd::metacontroller {
+
+using reconcile::cause_of;
+using reconcile::type_of;
+
 namespace {
-
-std::string_view type_of(cache::Change::Type type) {
-  switch (type) {
-    case cache::Change::Type::kAdded:
-      return "Added";
-    case cache::Change::Type::kModified:
-      return "Modified";
-    case cache::Change::Type::kDeleted:
-      return "Deleted";
-  }
-  return "";
-}
-
-std::string kind_key(const kube::ResourceType& type) { return fmt::format("{}.{}", type.kind, type.api_version()); }
-
-hook::ReconcileCause cause_of(std::string binding, std::string_view type, const kube::ResourceType* kind,
-                              const cache::Identity& object) {
-  return {std::move(binding), std::string(type), kind ? kind_key(*kind) : "", object.ns, object.name};
-}
 
 class Maker final : public hook::ReconcilerMaker {
  public:

@@ -1,19 +1,10 @@
 #include "compat/metacontroller/controller_world.h"
 
 #include "compat/metacontroller/value.h"
+#include "reconcile/warning.h"
 
 namespace hookd::metacontroller {
 namespace {
-
-constexpr size_t kMessageBytes = 1000;  // core/v1 Event: 1024 (ValidateEvent)
-
-std::string cut(std::string text) {
-  if (text.size() <= kMessageBytes) return text;
-  size_t end = kMessageBytes;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;  // no half of a character
-  text.resize(end);
-  return text + "…";
-}
 
 std::string prefix_of(const ParentResource& rule) {
   const std::string_view version = rule.api_version;
@@ -73,17 +64,8 @@ uint64_t ControllerWorld::reason_of(const std::string& key, std::string_view par
 void ControllerWorld::warn(const kube::ResourceType& type, const cache::Identity& parent, std::string_view reason,
                            std::string message) {
   if (services.dry_run) return;
-  apply::EventNote note;
-  note.api_version = type.api_version();
-  note.kind = type.kind;
-  note.ns = parent.ns;
-  note.name = parent.name;
-  note.uid = parent.uid;
-  note.reason = std::string(reason);
-  note.message = cut(std::move(message));
-  note.type = "Warning";
-  note.hook = hook->name;
-  services.events.record(std::move(note));
+  services.events.record(
+      reconcile::warning(hook->name, type, parent, reason, reconcile::cut_message(std::move(message))));
 }
 
 void ControllerWorld::forget(const std::string& key) {

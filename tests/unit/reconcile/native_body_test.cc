@@ -4,6 +4,7 @@
 
 #include "base/json_read.h"
 #include "hook/call_writer.h"
+#include "reconcile/cause.h"
 #include "unit/support/objects.h"
 
 namespace hookd::reconcile {
