@@ -199,11 +199,17 @@ users:
 
     def kubectl(self, *words: str, user: str = "admin", input: str | None = None, timeout: float = 60) -> str:
         command = [str(program("kubectl")), f"--kubeconfig={self.kubeconfig(user)}", *words]
-        done = subprocess.run(command, input=input, capture_output=True, text=True, timeout=timeout, check=False,
-            env={**os.environ, "HOME": str(self.folder)})  # fmt: skip
-        if done.returncode != 0:
-            raise RuntimeError(f"kubectl {' '.join(words)} ended with {done.returncode}: {done.stderr.strip()}")
-        return done.stdout
+        child = subprocess.Popen(command, stdin=subprocess.PIPE if input is not None else subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, text=True, env={**os.environ, "HOME": str(self.folder)})  # fmt: skip
+        try:
+            out, errors = child.communicate(input, timeout)
+        except subprocess.TimeoutExpired:
+            child.send_signal(signal.SIGABRT)  # a Go program answers with what each of its goroutines waits for; SIGQUIT kubectl takes for Ctrl-C
+            out, errors = child.communicate()
+            raise RuntimeError(f"kubectl {' '.join(words)} did not end in {timeout} s; it printed {out!r} and was at:\n{errors}") from None
+        if child.returncode != 0:
+            raise RuntimeError(f"kubectl {' '.join(words)} ended with {child.returncode}: {errors.strip()}")
+        return out
 
     def wait_for(self, predicate: Callable[[], T], timeout: float, what: str) -> T:
         return wait_for(predicate, timeout, what, self.check_alive)

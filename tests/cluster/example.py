@@ -94,6 +94,10 @@ class Example:
     def kubectl(self, *words: str) -> str:
         return self.cluster.kubectl("-n", self.namespace, *words)
 
+    def take_away(self, what: str) -> None:
+        """If it is there. Without waiting: after a delete that found nothing kubectl waits for the end of what the hook made since."""
+        self.kubectl("delete", what, "--ignore-not-found", "--wait=false")
+
 
 class Kubelet:
     """Binds the namespace's pods to a node, says that they run, and ends those that are deleted: what a scheduler and a

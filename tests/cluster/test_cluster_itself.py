@@ -115,3 +115,8 @@ def runs(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
     except FileNotFoundError:
         return False
+
+
+def test_a_kubectl_that_hangs_tells_where(cluster: Cluster, namespace: str) -> None:
+    with pytest.raises(RuntimeError, match=r"(?s)did not end in 2 s.*goroutine "):
+        cluster.kubectl("-n", namespace, "get", "pods", "--watch", timeout=2)

@@ -87,7 +87,7 @@ def test_killed_at_random_moments(example: MonitoredServices, kubelet: Kubelet, 
         time.sleep(chance.uniform(0, 1.5))
         daemon.kill()
         if chance.random() < 0.5:
-            example.kubectl("delete", "deployment/shop", "--ignore-not-found")
+            example.take_away("deployment/shop")
         kubelet.step()
         daemon.start()
     kubelet.until(lambda: example.runs(kubelet, "shop", size, f"shop:{ROUNDS}"), 90, "the last config in the last size")

@@ -98,7 +98,7 @@ def test_killed_at_random_moments(example: Memcacheds, kubelet: Kubelet, hookd: 
         size = chance.choice([n for n in range(5) if n != size])
         example.put(size)
         if chance.random() < 0.3:
-            example.kubectl("delete", "deployment/sessions", "--ignore-not-found")
+            example.take_away("deployment/sessions")
         kubelet.step()
         time.sleep(chance.uniform(0, 0.6))
         daemon.kill()

@@ -142,7 +142,7 @@ def test_killed_at_random_moments(example: Redises, kubelet: Kubelet, hookd: Sta
         daemon.kill()
         passwords |= {example.password()} - {None}
         if chance.random() < 0.3:
-            example.kubectl("delete", "statefulset/cache", "--ignore-not-found")
+            example.take_away("statefulset/cache")
         kubelet.step()
         daemon.start()
 
