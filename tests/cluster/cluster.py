@@ -133,7 +133,7 @@ class Cluster(Workloads):
             f"--service-account-private-key-file={self.folder}/service-accounts.key",
             f"--root-ca-file={self.authority.ca}", f"--controllers={','.join(self._controllers)}",
             # Nodes here have no kubelet: without these they are tainted for want of a heartbeat.
-            "--node-monitor-grace-period=20m", "--node-startup-grace-period=20m")  # fmt: skip
+            "--node-monitor-grace-period=24h", "--node-startup-grace-period=24h")  # fmt: skip
 
     def kill_controller_manager(self) -> None:
         self._kill("kube-controller-manager")

@@ -90,7 +90,8 @@ def wait_for(
 ) -> T:
     """Polls until the predicate gives something true, and returns that. `check` raises when waiting has become vain.
 
-    A predicate may raise OSError or AssertionError for "not yet": the last one is told if time runs out.
+    A predicate may raise OSError, AssertionError, LookupError (a field that is not there) or TypeError (nor the object
+    that has it) for "not yet": the last one is told if time runs out.
     """
     deadline = time.monotonic() + timeout
     while True:
@@ -101,7 +102,7 @@ def wait_for(
             if value:
                 return value
             last = value
-        except (OSError, AssertionError) as error:
+        except (OSError, AssertionError, LookupError, TypeError) as error:
             last = error
         if time.monotonic() >= deadline:
             raise TimeoutError(f"{what}: not so after {timeout:g} s; last seen: {last!r}")

@@ -74,7 +74,7 @@ class Workloads:
         return expect(self.api("POST", f"/api/v1/namespaces/{namespace}/configmaps", {"metadata": {"name": name}, "data": data}))
 
     def make_node(self, name: str, taints: Sequence[Object] = ()) -> Object:
-        """A node that says it is ready. The node controller keeps it so as long as the grace periods of 20 m last."""
+        """A node that says it is ready. The node controller keeps it so: its grace periods outlast any run of the tests."""
         expect(self.api("POST", "/api/v1/nodes", {"metadata": {"name": name, "labels": {"kubernetes.io/hostname": name}}}))
         room = {"cpu": "64", "memory": "256Gi", "pods": "10000"}
         patch = {"status": {"capacity": room, "allocatable": room}}
