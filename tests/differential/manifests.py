@@ -24,6 +24,107 @@ spec:
     spec:
       containers: [{name: main, image: "registry.invalid/web:1", ports: [{containerPort: 80}]}]
 """
+# An object of each namespaced kind that users write, as `name` below; a claim has a protection that differs.
+EVERY_KIND = """\
+apiVersion: v1
+kind: Service
+metadata: {name: svc}
+spec: {selector: {app: web}, ports: [{port: 80, targetPort: 8080, name: http}]}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: sec}
+stringData: {a: b}
+---
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: set}
+spec: {serviceName: svc, selector: {matchLabels: {app: set}}, template: {metadata: {labels: {app: set}}, spec: {containers: [{name: a, image: a}]}}}
+---
+apiVersion: apps/v1
+kind: DaemonSet
+metadata: {name: ds}
+spec: {selector: {matchLabels: {app: d}}, template: {metadata: {labels: {app: d}}, spec: {containers: [{name: a, image: a}]}}}
+---
+apiVersion: apps/v1
+kind: ReplicaSet
+metadata: {name: rs}
+spec: {replicas: 0, selector: {matchLabels: {app: d}}, template: {metadata: {labels: {app: d}}, spec: {containers: [{name: a, image: a}]}}}
+---
+apiVersion: batch/v1
+kind: Job
+metadata: {name: job}
+spec: {template: {spec: {restartPolicy: Never, containers: [{name: a, image: a}]}}}
+---
+apiVersion: batch/v1
+kind: CronJob
+metadata: {name: cron}
+spec: {schedule: "* * * * *", jobTemplate: {spec: {template: {spec: {restartPolicy: Never, containers: [{name: a, image: a}]}}}}}
+---
+apiVersion: coordination.k8s.io/v1
+kind: Lease
+metadata: {name: lease}
+spec: {holderIdentity: me, leaseDurationSeconds: 15}
+---
+apiVersion: networking.k8s.io/v1
+kind: NetworkPolicy
+metadata: {name: policy}
+spec: {podSelector: {matchLabels: {app: web}}, ingress: [{from: [{podSelector: {}}]}]}
+---
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata: {name: ing}
+spec: {rules: [{host: a.example.com, http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: svc, port: {number: 80}}}}]}}]}
+---
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata: {name: pdb}
+spec: {minAvailable: 1, selector: {matchLabels: {app: web}}}
+---
+apiVersion: autoscaling/v2
+kind: HorizontalPodAutoscaler
+metadata: {name: hpa}
+spec: {maxReplicas: 5, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: role}
+rules: [{apiGroups: [""], resources: [pods], verbs: [get]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: rb}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: role}
+subjects: [{kind: ServiceAccount, name: default}]
+---
+apiVersion: v1
+kind: ResourceQuota
+metadata: {name: quota}
+spec: {hard: {pods: "1000"}}
+---
+apiVersion: v1
+kind: LimitRange
+metadata: {name: lim}
+spec: {limits: [{type: Pod, max: {cpu: "64"}}]}
+---
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: {name: es, labels: {kubernetes.io/service-name: svc}}
+addressType: IPv4
+endpoints: [{addresses: [10.1.2.3]}]
+ports: [{port: 80}]
+---
+apiVersion: v1
+kind: ReplicationController
+metadata: {name: rc}
+spec: {replicas: 0, selector: {a: b}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: a, image: a}]}}}
+---
+apiVersion: apps/v1
+kind: ControllerRevision
+metadata: {name: cr}
+revision: 1
+data: {a: b}
+"""
 RUNNING = (
     '{"status": {"phase": "Running", "podIP": "10.1.0.1", "podIPs": [{"ip": "10.1.0.1"}], "hostIP": "192.0.2.1", '
     '"startTime": "2024-01-01T00:00:00Z", '

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from both import Both
-from manifests import CONFIG, DEPLOYMENT, RUNNING, fields, pod, something_happened, unordered
+from manifests import CONFIG, DEPLOYMENT, EVERY_KIND, RUNNING, fields, pod, something_happened, unordered
 from process import wait_for
 
 
@@ -179,6 +179,25 @@ def test_describe(both: Both) -> None:
     both("describe", "pods", "-l", "app=x")
     both("describe", "pod", "nobody", code=1)
     both("delete", "node", node)
+
+
+def test_every_kind(both: Both) -> None:
+    """Applied in both ways, shown in each form, applied again without a change."""
+    both.apply(EVERY_KIND)
+    objects = (
+        "service/svc", "secret/sec", "statefulset/set", "daemonset/ds", "replicaset/rs", "job/job", "cronjob/cron", "lease/lease",
+        "networkpolicy/policy", "ingress/ing", "hpa/hpa", "role/role", "rolebinding/rb", "quota/quota", "limitrange/lim",
+        "endpointslice/es", "rc/rc", "controllerrevision/cr",
+    )  # fmt: skip
+    for name in objects:
+        both("describe", name)
+        both("get", name, "-o", "yaml")
+        both("get", name, "-o", "wide")
+    both("get", "pdb/pdb", "-o", "wide")
+    both.apply(EVERY_KIND)
+    both("apply", "--server-side", "--force-conflicts", "-f", "-", input=EVERY_KIND)
+    both("diff", "-f", "-", input=EVERY_KIND, code=0)
+    both("delete", "-f", "-", "--wait=false", input=EVERY_KIND)
 
 
 def test_explain(both: Both) -> None:

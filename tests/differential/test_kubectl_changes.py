@@ -60,6 +60,7 @@ def test_scale(both: Both) -> None:
     both("scale", "deployment", "nobody", "--replicas=1", code=1)
     both("scale", "configmap", "nobody", "--replicas=1", code=1)
     assert both("get", "deployment", "web", "-o", "jsonpath={.spec.replicas}") == "1"
+    both("get", "deployment", "web", "--subresource=scale")
 
 
 def test_rollout(both: Both) -> None:
@@ -104,6 +105,7 @@ def test_create(both: Both) -> None:
     both("create", "cronjob", "made", "--image=a", "--schedule=@daily")
     both("create", "job", "from", "--from=cronjob/made")
     both("create", "token", "made")
+    both("create", "token", "made", "--bound-object-kind=Secret", "--bound-object-name=nobody", code=1)
     both("create", "-f", "-", input=CONFIG)
     both("create", "-f", "-", input=CONFIG, code=1)
     both("create", "-f", "-", "--dry-run=server", "-o", "yaml", input=CONFIG.replace("settings", "dry"))

@@ -26,11 +26,6 @@ std::optional<std::string> name_after(std::string_view key, std::string_view pre
   return std::string(key.substr(prefix.size() + 1));
 }
 
-// The one map of the built-in kinds that is replaced as a whole (patchStrategy "replace").
-bool is_replaced(const Schema* schema, std::string_view field) {
-  return schema != nullptr && schema->name == "io.k8s.api.policy.v1.PodDisruptionBudgetSpec" && field == "selector";
-}
-
 std::string short_name(const Schema& schema) {
   return schema.name.substr(schema.name.rfind('.') + 1);  // npos + 1 = 0
 }
@@ -207,7 +202,7 @@ Answer<void> merge_field(json::object& original, std::string_view key, json::val
   if (old.is_object()) {
     auto below = field_schema(schema, name);
     if (!below) return refuse(below.error());
-    if (is_replaced(schema, name)) {
+    if (*below != nullptr && (*below)->patch_replace) {
       old = std::move(value);
       return {};
     }

@@ -49,6 +49,10 @@ json::array deployment(Object o, WallTime now) {
   return cells;
 }
 
+json::array scale(Object o, WallTime now) {
+  return {name(o), count(o, {"spec", "replicas"}), count(o, {"status", "replicas"}), age(o, now)};
+}
+
 json::array replica_set(Object o, WallTime now) {
   json::array cells{name(o), count(o, {"spec", "replicas"}), count(o, {"status", "replicas"}),
                     count(o, {"status", "readyReplicas"}), age(o, now)};
@@ -455,6 +459,7 @@ constexpr Printer kPrinters[] = {
   {"apps", "deployments", "Name:n,Ready,Up-to-date,Available,Age,+Containers,+Images,+Selector", deployment},
   {"apps", "replicasets", kReplicaColumns, replica_set},
   {"apps", "statefulsets", "Name:n,Ready,Age,+Containers,+Images", stateful_set},
+  {"autoscaling", "scales", "Name,Desired:i,Available:i,Age", scale},
   {"autoscaling", "horizontalpodautoscalers", "Name:n,Reference,Targets,MinPods,MaxPods,Replicas,Age", autoscaler_cells},
   {"batch", "cronjobs", "Name:n,Schedule,Timezone,Suspend:b,Active:i,Last Schedule,Age,+Containers,+Images,+Selector", cron_job},
   {"batch", "jobs", "Name:n,Status,Completions,Duration,Age,+Containers,+Images,+Selector", job_cells},

@@ -136,6 +136,8 @@ Resource make(const Row& row) {
   resource.strategy = &row.strategy();
   // Events are one thing in two groups, stored as the core group's.
   const bool event = resource.plural == "events";
+  if (resource.kind == "Endpoints")
+    resource.deprecation_warning = "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice";
   resource.storage_key = resource.group.empty() || event ? resource.plural : resource.plural + "." + resource.group;
   resource.storage_version = event ? "v1" : resource.group == "autoscaling" ? "autoscaling/v2" : resource.api_version();
   return resource;

@@ -75,6 +75,8 @@ struct Strategy {
            std::less<>>
       validate_subresource;
   std::function<std::vector<std::string>(const json::object& object)> warnings;  // Warning headers of a write
+  // When an update warns as a creation does; kNewGeneration: only one that changes what the generation counts.
+  enum class UpdateWarns { kAlways, kNewGeneration, kNever } update_warns = UpdateWarns::kAlways;
   // Fields that selectors know besides metadata.name and metadata.namespace, with their value in an object ("" if
   // unset).
   std::map<std::string, std::function<std::string(const json::object&)>, std::less<>> selectable;

@@ -309,6 +309,8 @@ class Builtins {
         schema.patch_merge = true;
       } else if (mark == "retain") {
         schema.patch_retain_keys = true;
+      } else if (mark == "replace") {
+        schema.patch_replace = true;
       } else if (const auto key = argument(mark, "merge")) {
         schema.patch_merge = true;
         schema.patch_merge_key = *key;

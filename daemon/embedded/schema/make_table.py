@@ -30,7 +30,7 @@ HEAD = """\
 # TYPE: string, int32, int64, double, bool, bytes, quantity, time, microtime, intstr, any, NAME or ALIAS.NAME of a type;
 #       []T list, {{}}T map; T:GONAME, <GONAME>[]T, <GONAME>{{}}T where Go has a name for it.
 # MARKS: * pointer   ? left out when empty   ?? also when a zero struct   ! required   =JSON default
-#        atomic, set, map(KEY,...): list or map type   merge, merge(KEY), retain: strategic merge patch
+#        atomic, set, map(KEY,...): list or map type   merge, merge(KEY), retain, replace: strategic merge patch
 #        in(GONAME): brought by an embedded struct, which messages about wrong types name
 #        #N: number in protobuf; #M.N: field N of the message in field M, which stands for an embedded struct
 """
@@ -243,8 +243,8 @@ class Table:
             marks.append("#" + ".".join(map(str, go.numbers)))
         for strategy in strategies:
             key = schema.get("x-kubernetes-patch-merge-key", "")
-            if strategy != "replace":  # what happens without a strategy
-                marks.append({"merge": f"merge({key})" if key else "merge", "retainKeys": "retain"}[strategy])
+            if strategy != "replace" or schema.get("type") != "array":  # a list is replaced without a strategy too
+                marks.append({"merge": f"merge({key})" if key else "merge", "retainKeys": "retain", "replace": "replace"}[strategy])
         return marks
 
     def lines(self) -> list[str]:

@@ -68,11 +68,12 @@ void OpenApiSchemas::merging(JsonWriter& out, const Schema& schema) {
     out.key("x-kubernetes-map-type").string("atomic");
   }
   if (!schema.patch_merge_key.empty()) out.key("x-kubernetes-patch-merge-key").string(schema.patch_merge_key);
-  if (schema.patch_merge || schema.patch_retain_keys) {
+  if (schema.patch_merge || schema.patch_retain_keys || schema.patch_replace) {
     out.key("x-kubernetes-patch-strategy")
-        .string(!schema.patch_retain_keys ? "merge"
-                : schema.patch_merge      ? "merge,retainKeys"
-                                          : "retainKeys");
+        .string(schema.patch_replace        ? "replace"
+                : !schema.patch_retain_keys ? "merge"
+                : schema.patch_merge        ? "merge,retainKeys"
+                                            : "retainKeys");
   }
 }
 

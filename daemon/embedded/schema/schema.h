@@ -85,6 +85,7 @@ struct Schema {
   // Strategic merge patch (built-in kinds only): of the field that holds this list or map.
   bool patch_merge = false;        // x-kubernetes-patch-strategy has "merge"
   bool patch_retain_keys = false;  // ... has "retainKeys"
+  bool patch_replace = false;      // ... has "replace", of an object: it is not merged
   std::string patch_merge_key;     // x-kubernetes-patch-merge-key; "" with patch_merge = a set of scalars
   std::unique_ptr<Checks> checks;
   json::value default_value;  // of CRDs' nodes when they stand as items; null = none

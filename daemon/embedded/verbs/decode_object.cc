@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 
 #include "embedded/resources/fields.h"
@@ -146,13 +147,18 @@ std::expected<void, std::string> decode_changed(json::object& object, const Reso
                                                 std::vector<std::string>& unknown) {
   if (resource.custom) {
     json::value whole(std::move(object));
-    std::vector<std::string> dropped;
-    auto meta = coerce_custom_meta(whole, *resource.schema, false, &dropped);
+    std::vector<std::string> dropped, of_metadata;
+    auto meta = coerce_custom_meta(whole, *resource.schema, false, &of_metadata);
     if (meta) {
       prune_custom(whole, *resource.schema, &dropped);
       prune_custom_nulls(whole, *resource.schema);
       apply_defaults(whole, *resource.schema);
     }
+    // Told in the real server's order: of the object's own metadata, of the schema, of the metadata of objects inside.
+    const auto inside = std::ranges::stable_partition(
+        of_metadata, [](const std::string& path) { return path.starts_with("metadata."); });
+    dropped.insert(dropped.begin(), of_metadata.begin(), inside.begin());
+    dropped.insert(dropped.end(), inside.begin(), inside.end());
     object = std::move(whole.get_object());
     if (!meta) return std::unexpected(meta.error().message);
     for (const auto& path : dropped) unknown.push_back(fmt::format("unknown field {}", go_quote(path)));

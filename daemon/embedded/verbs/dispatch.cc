@@ -10,6 +10,7 @@
 #include "embedded/verbs/review.h"
 #include "embedded/verbs/serving.h"
 #include "embedded/verbs/subresources.h"
+#include "embedded/wire/json_text.h"
 
 namespace hookd::embedded {
 Answer<void> Serving::negotiate(bool watch) {
@@ -27,8 +28,8 @@ WriteCall Serving::write_call(std::string_view subresource, const WriteOptions& 
   call.subresource = subresource;
   call.user = request_.user.name;
   call.groups = request_.user.groups;
-  call.manager =
-      options.field_manager.empty() ? manager_of_user_agent(request_.header("user-agent")) : options.field_manager;
+  call.manager = to_utf8(options.field_manager.empty() ? manager_of_user_agent(request_.header("user-agent"))
+                                                       : options.field_manager);
   call.dry_run = options.dry_run;
   call.warnings = &reply_.warnings;
   return call;
@@ -223,6 +224,7 @@ Answer<DeleteOptions> Serving::read_delete_options(bool& had_body) {
   if (!format) return refuse(format.error());
   auto body = read_body(request_.body, *format);
   if (!body) return refuse(bad_request("couldn't get version/kind; json parse error: " + body.error()));
+  if (body->value.is_null()) body->value = json::object();
   if (!body->value.is_object())
     return refuse(bad_request(fmt::format(
         "couldn't get version/kind; json parse error: json: cannot unmarshal {} into Go value of type struct "

@@ -66,13 +66,13 @@ void Reply::json(int status, std::string text, std::string_view content_type) {
 void Reply::object(int status, const boost::json::object& object) { json(status, to_text(object)); }
 
 void Reply::error(const StatusError& error) {
-  auto text = to_text(to_status(error));
+  auto text = to_utf8(to_text(to_status(error)));  // a message may quote the path, or a header
   auto out = head(error.code, "application/json");
   if (const auto* seconds = error.details.if_contains("retryAfterSeconds"); seconds && seconds->is_number())
     out.headers.emplace_back("Retry-After", to_text(*seconds));
   if (media.format == Format::kYaml) {
     out.content_type = "application/yaml";
-    text = to_yaml(to_status(error));
+    text = to_utf8(to_yaml(to_status(error)));
   }
   sink->whole(std::move(out), std::move(text));
 }

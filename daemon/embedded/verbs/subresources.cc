@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/json_read.h"
 #include "base/time.h"
 #include "embedded/merge/managed_entries.h"
 #include "embedded/resources/convert.h"
@@ -330,6 +331,39 @@ Answer<void> evict_pod(const WriteCall& call, const DeleteOptions& options) {
   return {};
 }
 
+namespace {
+
+// What a token shall be bound to must be there. The token itself ends with its service account only.
+Answer<void> check_bound_object(const WriteCall& call, const json::object& request) {
+  const json::object& ref = object_at(request, {"spec", "boundObjectRef"});
+  if (ref.empty()) return {};
+  const auto kind = string_at(ref, {"kind"}), version = string_at(ref, {"apiVersion"});
+  const bool known = version == "v1" && (kind == "Pod" || kind == "Secret" || kind == "Node");
+  if (!known) {
+    const auto slash = version.find('/');
+    const auto group = slash == std::string_view::npos ? std::string_view() : version.substr(0, slash);
+    return refuse(
+        bad_request(fmt::format("cannot bind token to object of type {}/{}, Kind={}", group,
+                                slash == std::string_view::npos ? version : version.substr(slash + 1), kind)));
+  }
+  const std::string plural = kind == "Pod" ? "pods" : kind == "Secret" ? "secrets" : "nodes";
+  const std::string name(string_at(ref, {"name"}));
+  const auto stored = call.world.store.get(plural, kind == "Node" ? "" : call.ns, name);
+  if (!stored) return refuse(not_found({"", plural, std::string(kind), name}));
+  if (kind == "Pod" && json_string_at(stored->text, {"spec", "serviceAccountName"}) != call.name)
+    return refuse(bad_request(
+        fmt::format("cannot bind token for serviceaccount {} to pod running with different serviceaccount name.",
+                    go_quote(call.name))));
+  if (const auto uid = string_at(ref, {"uid"}); !uid.empty() && uid != stored->uid)
+    return refuse(conflict({"", std::string(kind), std::string(kind), name},
+                           fmt::format("the UID in the bound object reference ({}) does not match the UID in record. "
+                                       "The object might have been deleted and then recreated",
+                                       uid)));
+  return {};
+}
+
+}  // namespace
+
 Answer<json::object> request_token(const WriteCall& call, json::object request) {
   const About about{"authentication.k8s.io", "tokenrequests", "TokenRequest", call.name};
   const auto differs = [&](std::string_view field, std::string_view expected) {
@@ -360,6 +394,7 @@ Answer<json::object> request_token(const WriteCall& call, json::object request) 
   if (seconds > int64_t{1} << 32)
     return refuse(invalid(unnamed, {{FieldError::Type::kInvalid, "spec.expirationSeconds",
                                      "may not specify a duration larger than 2^32 seconds", seconds}}));
+  if (auto bound = check_bound_object(call, request); !bound) return refuse(bound.error());
   auto& metadata = metadata_of(request);
   metadata["name"] = call.name;
   metadata["namespace"] = call.ns;

@@ -96,6 +96,18 @@ bool same_but_metadata(const json::object& a, const json::object& b, bool status
   return !differs(a, b) && !differs(b, a);
 }
 
+bool update_warns(const Strategy& strategy, const json::object& live, const json::object& next) {
+  switch (strategy.update_warns) {
+    case Strategy::UpdateWarns::kAlways:
+      return true;
+    case Strategy::UpdateWarns::kNewGeneration:
+      return integer_at(live, {"metadata", "generation"}) != integer_at(next, {"metadata", "generation"});
+    case Strategy::UpdateWarns::kNever:
+      return false;
+  }
+  return true;
+}
+
 bool unchanged(json::object live, json::object next) {
   metadata_of(live).erase("resourceVersion");
   metadata_of(next).erase("resourceVersion");
@@ -386,7 +398,7 @@ Answer<Updated> update_object(const WriteCall& call, const Change& change) {
     if (strategy.validate_update) strategy.validate_update(next, live, errors);
   }
   if (!errors.empty()) return refuse(invalid(kind_of(call, next), errors));
-  if (strategy.warnings && call.subresource.empty())
+  if (strategy.warnings && call.subresource.empty() && update_warns(strategy, live, next))
     for (auto& text : strategy.warnings(next)) call.warn(std::move(text));
   if (!resource.custom && resource.schema) complete(next, *resource.schema);
   keep_managed_times_if_unchanged(live, next);

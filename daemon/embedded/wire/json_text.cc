@@ -2,11 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <boost/json/basic_parser_impl.hpp>
 #include <charconv>
 #include <cmath>
 #include <optional>
+
+#include "base/json_read.h"
 
 namespace hookd::embedded {
 namespace {
@@ -245,6 +248,17 @@ std::expected<json::value, std::string> parse(std::string_view text, bool mended
 }
 
 }  // namespace
+
+std::string to_utf8(std::string text) {
+  if (is_utf8(text)) return text;
+  std::string out;
+  for (std::string_view rest = text; !rest.empty();) {
+    const size_t length = utf8_length(rest);
+    out += length == 0 ? std::string_view("\xEF\xBF\xBD") : rest.substr(0, length);
+    rest.remove_prefix(std::max<size_t>(length, 1));
+  }
+  return out;
+}
 
 std::expected<json::value, std::string> parse_text(std::string_view text) { return parse(text, false); }
 

@@ -26,6 +26,9 @@ void append_text(std::string& out, const json::object& object);
 std::string to_text(const json::value& value);
 std::string to_text(const json::object& object);
 
+// Bytes that are no UTF-8 become U+FFFD, so that what quotes them is JSON.
+std::string to_utf8(std::string text);
+
 // YAML as kubectl -o yaml prints it, keys in order.
 std::string to_yaml(const json::value& value);
 // Indented by two, for people who ask with curl.

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/json_read.h"
 #include "unit/embedded/support.h"
 
 namespace hookd::embedded {
@@ -160,6 +161,18 @@ TEST(Answers, AreNotToBeCached) {
   EXPECT_EQ(c.get(kPods).header("Cache-Control"), never);
   EXPECT_EQ(c.get(kPods + "/none").header("Cache-Control"), never);
   EXPECT_EQ(c.get("/version").header("Cache-Control"), never);
+}
+
+TEST(Answers, AreJsonWhateverBytesThePathHas) {
+  Client c;
+  const auto absent = c.get("/api/v1/namespaces/%ff%fe");
+  EXPECT_EQ(absent.code, 404);
+  EXPECT_EQ(absent.at("details.name"), "\xEF\xBF\xBD\xEF\xBF\xBD");
+  EXPECT_TRUE(is_utf8(absent.text)) << absent.text;
+  EXPECT_TRUE(is_utf8(c.get(kPods + "?labelSelector=%ff").text));
+  const auto made = c.post(kMaps + "?fieldManager=%ff", R"({"metadata":{"name":"a"},"data":{"k":"v"}})");
+  EXPECT_EQ(made.code, 201) << made.text;
+  EXPECT_TRUE(is_utf8(made.text)) << made.text;
 }
 
 TEST(Documents, OtherPathsAreNotFound) {

@@ -318,6 +318,7 @@ Strategy workload(void (*validate)(const json::object&, FieldErrors&)) {
   Strategy s;
   s.validate = validate;
   s.warnings = template_warnings;
+  s.update_warns = Strategy::UpdateWarns::kNewGeneration;
   s.generation = true;
   return s;
 }
@@ -340,7 +341,6 @@ const Strategy& replica_set_strategy() {
     Strategy s = workload(validate_replica_set);
     s.validate_update = selector_stays;
     s.validate_status = validate_replica_status;
-    s.selectable.emplace("status.replicas", field_at({"status", "replicas"}, "0"));
     return s;
   }();
   return kStrategy;

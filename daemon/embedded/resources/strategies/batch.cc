@@ -303,6 +303,7 @@ const Strategy& job_strategy() {
         out.push_back(std::move(line));
       return out;
     };
+    s.update_warns = Strategy::UpdateWarns::kNewGeneration;
     s.generation = true;
     return s;
   }();
@@ -327,6 +328,7 @@ const Strategy& cron_job_strategy() {
         out.push_back(std::move(line));
       return out;
     };
+    s.update_warns = Strategy::UpdateWarns::kNewGeneration;
     s.generation = true;
     return s;
   }();

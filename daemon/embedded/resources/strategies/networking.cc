@@ -1,5 +1,6 @@
 // Ingresses, their classes, network policies.
 #include "embedded/resources/strategies/pod_spec.h"
+#include "embedded/resources/strategies/shared.h"
 #include "embedded/resources/strategies/strategies.h"
 
 namespace hookd::embedded {
@@ -151,11 +152,23 @@ void check_policy_rules(const json::object& spec, const char* direction, const c
   }
 }
 
+// As the admission plugin DefaultIngressClass.
+Answer<void> admit_ingress(json::object& ingress, const WriteContext& context) {
+  if (has(ingress, {"spec", "ingressClassName"}) ||
+      object_at(ingress, {"metadata", "annotations"}).contains("kubernetes.io/ingress.class"))
+    return {};
+  const std::string name =
+      default_class("ingressclasses.networking.k8s.io", {"ingressclass.kubernetes.io/is-default-class"}, context);
+  if (!name.empty()) ensure_object(ingress, {"spec"})["ingressClassName"] = name;
+  return {};
+}
+
 }  // namespace
 
 const Strategy& ingress_strategy() {
   static const Strategy kStrategy = [] {
     Strategy s;
+    s.admit = admit_ingress;
     s.validate = validate_ingress;
     s.warnings = [](const json::object& object) {
       std::vector<std::string> out;

@@ -191,7 +191,10 @@ void prepare_pod_update(json::object& next, const json::object& live, const Writ
   if (context.subresource == "ephemeralcontainers") {
     json::value guests = spec.contains("ephemeralContainers") ? spec["ephemeralContainers"] : json::value(nullptr);
     spec = object_at(live, {"spec"});
-    if (guests.is_array()) spec["ephemeralContainers"] = std::move(guests);
+    if (guests.is_array())
+      spec["ephemeralContainers"] = std::move(guests);
+    else
+      spec.erase("ephemeralContainers");
   } else if (context.subresource == "resize") {
     const json::object wanted = std::move(spec);
     spec = object_at(live, {"spec"});
@@ -316,6 +319,10 @@ void validate_pod_status(const json::object& next, const json::object& live, Fie
     if (const std::string_view ip = string_at(as_object(ips[i]), {"ip"}); !is_ip(ip))
       complaints.invalid(at("status.podIPs", i), json::value(ip),
                          "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)");
+  const json::array& conditions = array_at(next, {"status", "conditions"});
+  for (size_t i = 0; i < conditions.size(); ++i)  // "Type" with a capital, as the real server tells it
+    check_label_key(string_at(as_object(conditions[i]), {"type"}), child(at("status.conditions", i), "Type"),
+                    complaints);
   const std::string_view policy = string_at(live, {"spec", "restartPolicy"});
   if (policy == "Always") return;
   const json::array& statuses = array_at(live, {"status", "containerStatuses"});
@@ -332,6 +339,7 @@ void validate_pod_status(const json::object& next, const json::object& live, Fie
 }
 
 void validate_guests(const json::object& next, const json::object& live, FieldErrors& errors) {
+  validate_pod(next, errors);
   Complaints complaints(errors);
   for (const json::value& old : array_at(live, {"spec", "ephemeralContainers"})) {
     const std::string_view name = string_at(as_object(old), {"name"});
@@ -348,6 +356,13 @@ void validate_guests(const json::object& next, const json::object& live, FieldEr
   }
 }
 
+void validate_resize(const json::object& next, const json::object& live, FieldErrors& errors) {
+  validate_pod(next, errors);
+  const std::string before = qos_class(object_at(live, {"spec"})), after = qos_class(object_at(next, {"spec"}));
+  if (before != after)
+    Complaints(errors).invalid("spec", json::value(before), "Pod QOS Class may not change as a result of resizing");
+}
+
 }  // namespace
 
 const Strategy& pod_strategy() {
@@ -361,7 +376,8 @@ const Strategy& pod_strategy() {
     s.validate_update = validate_pod_update;
     s.validate_status = validate_pod_status;
     s.validate_subresource["ephemeralcontainers"] = validate_guests;
-    s.validate_subresource["resize"] = [](const json::object&, const json::object&, FieldErrors&) {};
+    s.validate_subresource["resize"] = validate_resize;
+    s.update_warns = Strategy::UpdateWarns::kNever;
     s.warnings = [](const json::object& pod) {
       return pod_warnings(object_at(pod, {"metadata"}), object_at(pod, {"spec"}), "metadata", "spec");
     };

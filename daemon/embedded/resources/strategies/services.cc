@@ -466,9 +466,6 @@ const Strategy& endpoints_strategy() {
   static const Strategy kStrategy = [] {
     Strategy s;
     s.validate = validate_endpoints;
-    s.warnings = [](const json::object&) {
-      return std::vector<std::string>{"v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"};
-    };
     s.allow_create_on_update = true;
     return s;
   }();

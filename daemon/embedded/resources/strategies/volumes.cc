@@ -1,5 +1,8 @@
 // Persistent volumes, claims, classes. Left out: the pvc-protection and pv-protection finalizers (nobody would take
-// them away) and the default storage class.
+// them away).
+#include <algorithm>
+
+#include "base/json_read.h"
 #include "base/time.h"
 #include "embedded/resources/strategies/pod_spec.h"
 #include "embedded/resources/strategies/shared.h"
@@ -99,7 +102,40 @@ void validate_claim_update(const json::object& next, const json::object& live, F
   complaints.immutable("volumeMode", value_at(next, {"spec", "volumeMode"}), value_at(live, {"spec", "volumeMode"}));
 }
 
+// As the admission plugin DefaultStorageClass: "" as a class is one, and then no default is wanted.
+Answer<void> admit_claim(json::object& claim, const WriteContext& context) {
+  const json::object& annotations = object_at(claim, {"metadata", "annotations"});
+  if (has(claim, {"spec", "storageClassName"}) || annotations.contains("volume.beta.kubernetes.io/storage-class"))
+    return {};
+  const std::string name = default_class(
+      "storageclasses.storage.k8s.io",
+      {"storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class"}, context);
+  if (!name.empty()) ensure_object(claim, {"spec"})["storageClassName"] = name;
+  return {};
+}
+
 }  // namespace
+
+std::string default_class(std::string_view storage_key, std::initializer_list<std::string_view> annotations,
+                          const WriteContext& context) {
+  std::string newest, name;
+  if (!context.lookup) return name;
+  context.lookup->each(storage_key, "", [&](std::string_view text) {
+    const Result<json::value> value = parse_json(text);
+    if (!value || !value->is_object()) return true;
+    const json::object& metadata = object_at(value->get_object(), {"metadata"});
+    const bool marked = std::ranges::any_of(
+        annotations, [&](std::string_view key) { return string_at(metadata, {"annotations", key}) == "true"; });
+    if (!marked) return true;
+    const std::string made(string_at(metadata, {"creationTimestamp"})), here(string_at(metadata, {"name"}));
+    if (name.empty() || made > newest || (made == newest && here < name)) {
+      newest = made;
+      name = here;
+    }
+    return true;
+  });
+  return name;
+}
 
 void check_claim_spec(const json::object& spec, const std::string& path, Complaints& complaints) {
   const std::string modes = child(path, "accessModes");
@@ -140,7 +176,6 @@ const Strategy& persistent_volume_strategy() {
     };
     s.validate = validate_volume;
     s.validate_update = validate_volume_update;
-    s.selectable.emplace("name", field_at({"metadata", "name"}));
     return s;
   }();
   return kStrategy;
@@ -149,6 +184,7 @@ const Strategy& persistent_volume_strategy() {
 const Strategy& persistent_volume_claim_strategy() {
   static const Strategy kStrategy = [] {
     Strategy s;
+    s.admit = admit_claim;
     s.prepare_create = [](json::object& object, const WriteContext&) {
       object["status"] = json::object{{"phase", "Pending"}};
     };
@@ -157,7 +193,6 @@ const Strategy& persistent_volume_claim_strategy() {
       check_claim_spec(object_at(object, {"spec"}), "spec", complaints);
     };
     s.validate_update = validate_claim_update;
-    s.selectable.emplace("name", field_at({"metadata", "name"}));
     return s;
   }();
   return kStrategy;

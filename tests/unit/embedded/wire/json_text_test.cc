@@ -75,6 +75,16 @@ TEST(JsonText, RefusesWhatIsNestedTooDeep) {
   EXPECT_EQ(value.error(), "exceeded max depth");
 }
 
+TEST(JsonText, WhatIsNoUtf8BecomesAReplacement) {
+  EXPECT_EQ(to_utf8("a \xC3\xBC \xF0\x9F\x98\x80"), "a \xC3\xBC \xF0\x9F\x98\x80");
+  EXPECT_EQ(to_utf8("a\xFF"
+                    "b"),
+            "a\xEF\xBF\xBD"
+            "b");
+  EXPECT_EQ(to_utf8("\xC0\xAF\xE2\x82"), "\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD");
+  EXPECT_EQ(to_utf8(""), "");
+}
+
 TEST(Yaml, IsSortedAndQuotesWhatWouldNotStayText) {
   EXPECT_EQ(to_yaml(*parse_text(R"({"b":{"x":"true","w":[1,{"k":"v","j":null}]},"a":"plain text","c":[],"d":"1.5"})")),
             "a: plain text\nb:\n  w:\n  - 1\n  - j: null\n    k: v\n  x: \"true\"\nc: []\nd: \"1.5\"\n");
