@@ -10,14 +10,19 @@
 namespace hookd::apply {
 namespace {
 
-constexpr size_t kMessageBytes = 1024;
-constexpr uint64_t kSaidEvery = 100;  // dropped Events, in the log
+constexpr size_t kMessageBytes = 1024;  // ValidateEvent (core/v1 Event)
+constexpr uint64_t kSaidEvery = 100;    // dropped Events, in the log
 constexpr std::string_view kCombined = "(combined from similar events): ";
 
 std::string cut(std::string_view text, size_t bytes) {
   if (text.size() <= bytes) return std::string(text);
   while (bytes > 0 && (static_cast<unsigned char>(text[bytes]) & 0xc0) == 0x80) --bytes;
   return std::string(text.substr(0, bytes));
+}
+
+std::string cut_message(std::string_view text) {
+  constexpr std::string_view kMore = "…";
+  return text.size() <= kMessageBytes ? std::string(text) : cut(text, kMessageBytes - kMore.size()).append(kMore);
 }
 
 std::string key_of(std::initializer_list<std::string_view> parts) {
@@ -88,7 +93,7 @@ void EventRecorder::Recent<T>::erase(const std::string& key) {
 EventRecorder::~EventRecorder() = default;
 
 void EventRecorder::record(EventNote note) {
-  note.message = cut(note.message, kMessageBytes);
+  note.message = cut_message(note.message);
   note.reason = cut(note.reason, 128);
   if (spam(note) || queue_.size() >= kQueue) {
     if (dropped_++ % kSaidEvery == 0)
@@ -136,7 +141,7 @@ void EventRecorder::combine(Pending& pending) {
   if (similar.messages.size() < kSimilar) similar.messages.insert(pending.note.message);
   if (similar.messages.size() < kSimilar) return;
   pending.combined = true;
-  pending.note.message = cut(std::string(kCombined) + pending.note.message, kMessageBytes);
+  pending.note.message = cut_message(std::string(kCombined) + pending.note.message);
 }
 
 void EventRecorder::next() {

@@ -96,6 +96,7 @@ struct Operation {
   bool from_manifest = false;
   bool keep_object = false;  // the outcome is to hold the object as it is after the write
   bool maybe_done = false;   // an earlier try was sent and its answer lost: what is found done was done by it
+  std::string made_uid{};    // Create: of the object that an earlier try made; to find it there is to be done
   int64_t replicas = 0;      // Scale
   std::map<std::string, std::optional<std::string>> entries;  // Label, Annotate: nullopt = take away
   std::string reason, message;                                // Event, Condition

@@ -67,16 +67,39 @@ class CreateTask final : public Task {
     if (op_.verb == Verb::kCreateIfNotExists)
       return finish(Outcome::Kind::kNotNeeded, fmt::format("{} exists already", op_.display()));
     if (op_.verb == Verb::kCreateOrUpdate) return update();
+    if (!op_.made_uid.empty()) return look_whose(error);
     if (lost_) return look_again(*lost_);  // perhaps by the request whose answer was lost
     if (op_.name.empty() && names_tried_ < kNameTries) {
       generate();
       return post();
     }
+    in_the_way(error);
+  }
+
+  void in_the_way(const Error& error) {
     Outcome outcome = failed_outcome(op_, "create", error);
     outcome.kind = op_.name.empty() ? Outcome::Kind::kRetry : Outcome::Kind::kRefused;
     outcome.text = fmt::format("{}: create refused, it exists already (CreateIfNotExists or Apply take that): {}",
                                op_.display(), error.what);
     finish(std::move(outcome));
+  }
+
+  // Is it the one that an earlier attempt of the same call made?
+  void look_whose(const Error& error) {
+    get(path_of(name_), true, false, [this, error](Result<ApiResponse> result) {
+      if (!result && result.error().code == Errc::kNotFound && !is_unserved_type(result.error()))
+        return after_conflict("create", result.error(), [this] { post(); });  // it went in between
+      // Who may make it need not be allowed to read it.
+      const bool unread = !result && result.error().code == Errc::kForbidden;
+      if (!result && !unread) return finish_failed("create", result.error());
+      if (result && json_string_at(result->body, {"metadata", "uid"}) != op_.made_uid)
+        return lost_ ? look_again(*lost_) : in_the_way(error);  // made anew, perhaps
+      Outcome outcome;
+      outcome.kind = Outcome::Kind::kNotNeeded;
+      outcome.uid = op_.made_uid;
+      outcome.text = fmt::format("{} is there: the attempt before created it", op_.display());
+      finish(std::move(outcome));
+    });
   }
 
   // Was it created although no answer came? The field manager tells whose it is.

@@ -7,6 +7,7 @@
 #include "base/json_read.h"
 #include "base/json_writer.h"
 #include "filter/filter.h"
+#include "filter/running.h"
 
 namespace hookd::apply {
 namespace {
@@ -51,6 +52,7 @@ class JqTask final : public Task {
           fmt::format("{}: another object has this name now, not changed (uid {} is gone)", op_.display(), op_.uid));
     if (!op_.resource_version.empty() && version != op_.resource_version)
       return refuse(fmt::format("it changed since resourceVersion {}", op_.resource_version));
+    const filter::RunsFor names(request_.hook, "JQPatch");
     const auto wanted = filter_->run(current);
     if (!wanted) return refuse(wanted.error().what);
     if (!is_json_object(*wanted)) return refuse("the filter must give the whole changed object");

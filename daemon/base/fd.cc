@@ -26,21 +26,30 @@ Result<std::string> read_all(const Fd& fd, const std::string& path, size_t limit
   }
 }
 
-}  // namespace
-
-Result<std::string> read_file(const std::string& path, size_t limit_bytes) {
-  const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd) return fail(errno == ENOENT ? Errc::kNotFound : Errc::kConfig, "{}: {}", path, errno_text());
-  return read_all(fd, path, limit_bytes);
-}
-
-Result<std::string> read_regular_file(const std::string& path, size_t limit_bytes) {
-  const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY));
-  if (!fd && errno == ELOOP) return fail(Errc::kConfig, "{}: a symbolic link, not a file", path);
+// O_NONBLOCK: to open a pipe would wait for a writer, and with it the whole daemon.
+Result<std::string> read_at(const std::string& path, int flags, size_t limit_bytes) {
+  const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | flags));
+  if (!fd && errno == ELOOP && flags != 0) return fail(Errc::kConfig, "{}: a symbolic link, not a file", path);
   if (!fd) return fail(errno == ENOENT ? Errc::kNotFound : Errc::kConfig, "{}: {}", path, errno_text());
   struct stat status{};
   if (::fstat(fd.get(), &status) != 0) return fail(Errc::kConfig, "{}: {}", path, errno_text());
-  if (!S_ISREG(status.st_mode)) return fail(Errc::kConfig, "{}: not a regular file", path);
+  if (S_ISDIR(status.st_mode)) return fail(Errc::kConfig, "{}: a folder, not a regular file", path);
+  if (!S_ISREG(status.st_mode))
+    return fail(Errc::kConfig, "{}: not a regular file but a pipe or device, which may never end; give a file", path);
+  return read_all(fd, path, limit_bytes);
+}
+
+}  // namespace
+
+Result<std::string> read_file(const std::string& path, size_t limit_bytes) { return read_at(path, 0, limit_bytes); }
+
+Result<std::string> read_regular_file(const std::string& path, size_t limit_bytes) {
+  return read_at(path, O_NOFOLLOW, limit_bytes);
+}
+
+Result<std::string> read_named_file(const std::string& path, size_t limit_bytes) {
+  const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
+  if (!fd) return fail(errno == ENOENT ? Errc::kNotFound : Errc::kConfig, "{}: {}", path, errno_text());
   return read_all(fd, path, limit_bytes);
 }
 

@@ -37,11 +37,14 @@ class Fd {
   int fd_ = -1;
 };
 
-// The whole of a file, at most `limit_bytes`. Errors: kNotFound, kConfig (unreadable, a folder), kTooLarge.
+// The whole of a file, at most `limit_bytes`. Never blocks. Errors: kNotFound, kConfig (unreadable, a folder, a pipe, a
+// device), kTooLarge.
 Result<std::string> read_file(const std::string& path, size_t limit_bytes = 64u << 20);
-// The same for a path that another program could choose what lies at: a link, pipe or device is kConfig, and never
-// blocks.
+// The same for a path that another program could choose what lies at: a link is kConfig too.
 Result<std::string> read_regular_file(const std::string& path, size_t limit_bytes = 64u << 20);
+// The same for what a command line names and is read once, before the loop runs: pipes and devices are read to their
+// end too (`<(…)`, /dev/stdin, /dev/null), however long that takes.
+Result<std::string> read_named_file(const std::string& path, size_t limit_bytes = 64u << 20);
 // Writes `content` to a new file beside `path` with `mode` and renames it over `path`: readers see the old or the new
 // whole.
 Result<void> write_file(const std::string& path, std::string_view content, unsigned mode = 0600);

@@ -11,12 +11,11 @@
 
 #include "base/json_writer.h"
 #include "base/log_ring.h"
+#include "base/log_room.h"
 #include "base/time.h"
 
 namespace hookd::log {
 namespace {
-
-constexpr size_t kQueueRecords = 8192;
 
 std::atomic<Level> g_level{Level::kInfo};
 std::atomic<Format> g_format{Format::kText};
@@ -24,6 +23,8 @@ std::shared_ptr<spdlog::logger> g_logger;
 std::mutex g_tap_mutex;
 Tap g_tap;
 Ring* g_ring = nullptr;  // under the mutex too
+std::atomic<uint64_t> g_left_out{0};
+std::atomic<uint64_t> g_told{0};
 
 constexpr std::string_view kNames[] = {"debug", "info", "warn", "error"};
 
@@ -101,11 +102,31 @@ std::string text_line(Level level, std::string_view message, std::span<const Fie
   return line;
 }
 
+uint64_t say_lost() {
+  const uint64_t lost = lost_lines();
+  const uint64_t news = lost - g_told.exchange(lost);
+  if (news > 0)
+    warn("log lines are missing here: they came faster than stderr takes them",
+         {{"lines", news}, {"room", kQueueRecords}});
+  return news;
+}
+
 }  // namespace
+
+bool room_for_chatter() {
+  if (!g_logger || spdlog::thread_pool()->queue_size() < kQueueRecords / 2) return true;
+  ++g_left_out;
+  return false;
+}
+
+uint64_t lost_lines() { return g_left_out + (g_logger ? spdlog::thread_pool()->overrun_counter() : 0); }
+
+uint64_t tell_lost() { return g_logger && spdlog::thread_pool()->queue_size() < kQueueRecords / 4 ? say_lost() : 0; }
 
 void start(const Options& options) {
   g_level = options.level;
   g_format = options.format;
+  g_left_out = g_told = 0;
   spdlog::init_thread_pool(kQueueRecords, 1);
   auto sink = std::make_shared<spdlog::sinks::stderr_sink_mt>();
   g_logger = std::make_shared<spdlog::async_logger>("hookd", std::move(sink), spdlog::thread_pool(),
@@ -115,6 +136,7 @@ void start(const Options& options) {
 }
 
 void shutdown() {
+  say_lost();
   g_logger.reset();
   spdlog::shutdown();  // joins the writer after it has written what is queued
 }

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "base/fd.h"
+#include "config/nearest.h"
 #include "config/reader.h"
 #include "config/yaml_scalar.h"
 
@@ -107,6 +108,7 @@ void read_metacontroller(Reader& r, const std::filesystem::path& folder, Metacon
   if (std::string text; section->string("execFolder", text))
     out.exec_folder = text == "none" ? "" : against(folder, text);
   section->boolean("builtInParents", out.built_in_parents);
+  read_guard(*section, out.guard);
   section->finish();
 }
 
@@ -243,11 +245,34 @@ Result<std::string> parse_listen(std::string_view text) {
   return fmt::format("{}:{}", host, number);
 }
 
+Result<void> check_variable_names(std::span<const std::string> environment) {
+  constexpr std::string_view kPrefix = "HOOKD_";
+  // Settings by their names behind the prefix, and what hooks are told, for a hookd that a hook starts.
+  std::set<std::string, std::less<>> settings{"CONFIG"};
+  for (const EnvKey& key : kEnvKeys) settings.emplace(key.variable.substr(kPrefix.size()));
+  static const std::set<std::string, std::less<>> others{"HOOK",   "BINDING", "CALL_ID", "ATTEMPT",
+                                                         "ANSWER", "MODE",    "CHILD_ID"};
+  std::string problems;
+  for (const std::string& entry : environment) {
+    if (!entry.starts_with(kPrefix)) continue;
+    const std::string name = entry.substr(kPrefix.size(), entry.find('=') - kPrefix.size());
+    if (settings.contains(name) || others.contains(name)) continue;
+    // Of a Service named hookd-state: HOOKD_STATE_SERVICE_HOST, HOOKD_STATE_PORT, HOOKD_STATE_PORT_80_TCP, …
+    if (name.ends_with("_PORT") || name.find("_PORT_") != name.npos || name.find("_SERVICE_") != name.npos) continue;
+    const std::string meant = nearest(name, settings);
+    if (meant.empty()) continue;
+    problems += fmt::format("{}HOOKD_{}: there is no such setting; did you mean HOOKD_{}?",
+                            problems.empty() ? "" : "\n", name, meant);
+  }
+  if (!problems.empty()) return fail(Errc::kConfig, "{}", problems);
+  return {};
+}
+
 Result<DaemonConfig> load_daemon_config(const std::string& path, const EnvLookup& env) {
   DaemonConfig config;
   std::string problems_text;
   if (!path.empty()) {
-    HOOKD_TRY(const std::string text, read_file(path, kConfigLimitBytes));
+    HOOKD_TRY(const std::string text, read_named_file(path, kConfigLimitBytes));
     Problems problems(path);
     const std::vector<Node> documents = parse_yaml(text, problems);
     if (documents.size() > 1)

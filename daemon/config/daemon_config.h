@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "base/log.h"
 #include "base/result.h"
 #include "base/scheduler.h"
+#include "config/guard.h"
 
 namespace hookd::config {
 
@@ -34,6 +36,7 @@ struct MetacontrollerConfig {
   int workers = 5;                                   // keys of one controller at once
   std::string exec_folder;                           // programs that controllers may run lie below it; "" = none may
   bool built_in_parents = false;                     // of CompositeControllers
+  Guard guard;                                       // of each controller that has none of its own
   bool operator==(const MetacontrollerConfig&) const = default;
 };
 
@@ -70,6 +73,11 @@ EnvLookup process_environment();
 // those in the environment from the working directory. Errors: kNotFound, kConfig; every problem on a line of its own
 // ("FILE:LINE:COLUMN: key: …", "HOOKD_GRACE: …").
 Result<DaemonConfig> load_daemon_config(const std::string& path, const EnvLookup& env);
+
+// Whether one of the process's variables ("NAME=value") is most likely a mistyped setting (HOOKD_DRYRUN): the daemon
+// would run without it. Errors: kConfig. Others that begin with HOOKD_ are nobody's business: Kubernetes makes some for
+// Services named hookd or hookd-….
+Result<void> check_variable_names(std::span<const std::string> environment);
 
 // "9115", ":9115", "0.0.0.0:9115", "[::1]:9115" -> with its colon; "none" -> "". Errors: kConfig.
 Result<std::string> parse_listen(std::string_view text);

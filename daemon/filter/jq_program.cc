@@ -13,6 +13,7 @@ extern "C" {
 
 #include "base/json_read.h"
 #include "filter/jq_error.h"
+#include "filter/running.h"
 
 namespace hookd::filter {
 namespace {
@@ -196,6 +197,7 @@ Result<std::vector<std::string>> JqProgram::run(std::string_view json, size_t ma
       return failed(Errc::kInvalid, "the input is nested deeper than 256 levels");
     return failed(Errc::kDecode, fmt::format("the input: {}", message));
   }
+  const Inside inside(expression_);
   // Starting anew frees what the run before left behind.
   struct Reset {
     jq_state* state;

@@ -5,6 +5,7 @@
 // stderr, halt, modulemeta, import and the like are refused at compile time).
 // What jq 1.6 does: numbers are doubles, so whole numbers above 2^53 lose digits, and 1.50 is printed as 1.5.
 // What it lacks: a limit of time and memory. `def f: f; f` never comes back; an expression is as trusted as its hook.
+// filter/running.h tells which one it is.
 // It loads $HOME/.jq if there is such a file.
 #pragma once
 

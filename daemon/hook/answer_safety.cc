@@ -3,14 +3,6 @@
 #include "hook/runner.h"
 
 namespace hookd::hook {
-namespace {
-
-// Resource versions are whole numbers that grow (KEP-5504); of others the first is taken.
-bool newer(const std::string& one, const std::string& than) {
-  return one.size() != than.size() ? one.size() > than.size() : one > than;
-}
-
-}  // namespace
 
 AnswerSafety::AnswerSafety(std::shared_ptr<const Call> call, SteadyTime call_started, Parts parts)
     : call_(std::move(call)), call_started_(call_started), parts_(std::move(parts)) {}
@@ -84,7 +76,7 @@ std::optional<std::string> AnswerSafety::version_of(const apply::Operation& op, 
   const auto object = object_in_call(*call_, op.api_version, op.kind, op.ns, op.name);
   if (!object) return "";
   const std::string own = parts_.writes->last_version(object->uid);
-  return !own.empty() && newer(own, object->resource_version) ? own : object->resource_version;
+  return !own.empty() && newer_version(own, object->resource_version) ? own : object->resource_version;
 }
 
 }  // namespace hookd::hook

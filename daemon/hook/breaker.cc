@@ -35,23 +35,33 @@ Breaker::Waiting::~Waiting() {
     breaker->waiting_.remove_if([this](const auto& entry) { return entry.first == id_; });
 }
 
-std::shared_ptr<Breaker> Breaker::make(std::string endpoint, Scheduler& scheduler, Random& random,
-                                       metrics::Registry& metrics) {
-  std::shared_ptr<Breaker> breaker(new Breaker(std::move(endpoint), scheduler, random, metrics));
+Breaker::Gauge::Gauge(std::string endpoint, metrics::Registry& metrics)
+    : endpoint_(std::move(endpoint)), metrics_(metrics) {
+  add(0);
+}
+
+Breaker::Gauge::~Gauge() { metrics_.remove(kOpenGauge, {{"endpoint", endpoint_}}); }
+
+void Breaker::Gauge::add(int open) {
+  open_ += open;
+  metrics_.set(kOpenGauge, {{"endpoint", endpoint_}}, open_ > 0);
+}
+
+std::shared_ptr<Breaker> Breaker::make(std::shared_ptr<Gauge> gauge, Scheduler& scheduler, Random& random) {
+  std::shared_ptr<Breaker> breaker(new Breaker(std::move(gauge), scheduler, random));
   breaker->self_ = breaker;
   return breaker;
 }
 
-Breaker::Breaker(std::string endpoint, Scheduler& scheduler, Random& random, metrics::Registry& metrics)
-    : endpoint_(std::move(endpoint)),
+Breaker::Breaker(std::shared_ptr<Gauge> gauge, Scheduler& scheduler, Random& random)
+    : gauge_(std::move(gauge)),
       scheduler_(scheduler),
       random_(random),
-      metrics_(metrics),
-      backoff_({kFirstProbe, kSlowestProbe, 2.0, 0.2}, random) {
-  metrics_.set(kOpenGauge, {{"endpoint", endpoint_}}, 0);
-}
+      backoff_({kFirstProbe, kSlowestProbe, 2.0, 0.2}, random) {}
 
-Breaker::~Breaker() { metrics_.remove(kOpenGauge, {{"endpoint", endpoint_}}); }
+Breaker::~Breaker() {
+  if (state_ == State::kOpen) gauge_->add(-1);
+}
 
 bool Breaker::ready() const {
   if (state_ == State::kClosed) return true;
@@ -103,11 +113,11 @@ void Breaker::open(Duration at_least) {
   state_ = State::kOpen;
   if (fresh) {
     log::error("the endpoint of hooks does not work, their calls wait",
-               {{"endpoint", endpoint_},
+               {{"endpoint", gauge_->endpoint()},
                 {"failures", failures_},
                 {"error", why_},
                 {"nextProbe", format_duration(in_seconds(delay))}});
-    metrics_.set(kOpenGauge, {{"endpoint", endpoint_}}, 1);
+    gauge_->add(1);
   }
   next_ = scheduler_.now() + delay;
   wake_at(next_);
@@ -118,8 +128,8 @@ void Breaker::recover() {
   probing_ = false;  // if another call brought the news
   backoff_.reset();
   recovered_ = next_ = scheduler_.now();
-  metrics_.set(kOpenGauge, {{"endpoint", endpoint_}}, 0);
-  log::info("the endpoint of hooks works again", {{"endpoint", endpoint_}});
+  gauge_->add(-1);
+  log::info("the endpoint of hooks works again", {{"endpoint", gauge_->endpoint()}});
   wake_at(next_);
 }
 
@@ -156,14 +166,18 @@ std::optional<std::string> Breaker::trouble() const {
   const std::string next = probing_                  ? "probing it now"
                            : left > Duration::zero() ? "next probe in " + format_duration(in_seconds(left))
                                                      : "the next call is the probe";
-  return fmt::format("{}: {} failures in a row ({}), {}", endpoint_, failures_, why_, next);
+  return fmt::format("{}: {} failures in a row ({}), {}", gauge_->endpoint(), failures_, why_, next);
 }
 
 std::shared_ptr<Breaker> Breakers::of(const std::string& endpoint, const std::string& way) {
-  // Those that no hook uses any more and that have nothing to tell.
-  std::erase_if(all_, [](const auto& entry) { return entry.second.use_count() == 1 && entry.second->closed(); });
-  auto& breaker = all_[endpoint + "\n" + way];
-  if (!breaker) breaker = Breaker::make(endpoint, scheduler_, random_, metrics_);
+  std::erase_if(all_, [](const auto& entry) { return entry.second.expired(); });
+  auto& known = all_[endpoint + "\n" + way];
+  auto breaker = known.lock();
+  if (breaker) return breaker;
+  std::erase_if(gauges_, [](const auto& entry) { return entry.second.expired(); });
+  auto gauge = gauges_[endpoint].lock();
+  if (!gauge) gauges_[endpoint] = gauge = std::make_shared<Breaker::Gauge>(endpoint, metrics_);
+  known = breaker = Breaker::make(std::move(gauge), scheduler_, random_);
   return breaker;
 }
 

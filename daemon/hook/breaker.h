@@ -1,4 +1,4 @@
-// Whether an endpoint that hooks POST to may be called now. One for each scheme, host, port and TLS settings, shared
+// Whether an endpoint that hooks POST to may be called now. One for each URL (without query) and TLS settings, shared
 // by all hooks of the daemon that call it so. Thread: loop only.
 //
 //   closed      calls go. kFailuresToOpen failures in a row, of whichever calls                         -> open
@@ -63,8 +63,27 @@ class Breaker {
     uint64_t id_ = 0;
   };
 
+  // hookd_breaker_open of one endpoint, by whichever ways it is called.
+  class Gauge {
+   public:
+    Gauge(std::string endpoint, metrics::Registry& metrics);
+    ~Gauge();
+    Gauge(const Gauge&) = delete;
+    Gauge& operator=(const Gauge&) = delete;
+    void add(int open);
+    const std::string& endpoint() const { return endpoint_; }
+
+   private:
+    const std::string endpoint_;
+    metrics::Registry& metrics_;
+    int open_ = 0;
+  };
+
+  static std::shared_ptr<Breaker> make(std::shared_ptr<Gauge> gauge, Scheduler& scheduler, Random& random);
   static std::shared_ptr<Breaker> make(std::string endpoint, Scheduler& scheduler, Random& random,
-                                       metrics::Registry& metrics);
+                                       metrics::Registry& metrics) {
+    return make(std::make_shared<Gauge>(std::move(endpoint), metrics), scheduler, random);
+  }
   ~Breaker();
   Breaker(const Breaker&) = delete;
   Breaker& operator=(const Breaker&) = delete;
@@ -74,7 +93,6 @@ class Breaker {
   Duration wait() const;        // until it is worth asking again; 0 with ready()
   Waiting listen(std::function<void()> look);
 
-  bool closed() const { return state_ == State::kClosed; }
   // "https://x:443: 5 failures in a row (connection refused), next probe in 20s"; nullopt unless it is open.
   std::optional<std::string> trouble() const;
 
@@ -86,17 +104,16 @@ class Breaker {
 
  private:
   enum class State { kClosed, kOpen, kRecovering };
-  Breaker(std::string endpoint, Scheduler& scheduler, Random& random, metrics::Registry& metrics);
+  Breaker(std::shared_ptr<Gauge> gauge, Scheduler& scheduler, Random& random);
   void left(bool probe, Outcome outcome, std::string_view why, Duration at_least);
   void open(Duration at_least);
   void recover();
   void wake_at(SteadyTime due);
   void wake();
 
-  const std::string endpoint_;
+  const std::shared_ptr<Gauge> gauge_;
   Scheduler& scheduler_;
   Random& random_;
-  metrics::Registry& metrics_;
   State state_ = State::kClosed;
   int failures_ = 0;  // in a row
   std::string why_;   // of the last failure
@@ -110,20 +127,22 @@ class Breaker {
   std::weak_ptr<Breaker> self_;
 };
 
-// All breakers of a daemon. They outlive the hooks that use them, so that a changed hook begins with what is known.
+// All breakers of a daemon, each as long as somebody uses it. A changed hook takes its own from the version before,
+// which goes after it, and so begins with what is known.
 class Breakers {
  public:
   Breakers(Scheduler& scheduler, Random& random, metrics::Registry& metrics)
       : scheduler_(scheduler), random_(random), metrics_(metrics) {}
-  // `endpoint`: "https://host:port". `way`: what decides whether it can be reached, such as TLS settings: a mistake
-  // there must not shut out those who have none.
+  // `endpoint`: endpoint_of() in url_caller.h. `way`: what decides whether it can be reached, such as TLS settings: a
+  // mistake there must not shut out those who have none.
   std::shared_ptr<Breaker> of(const std::string& endpoint, const std::string& way);
 
  private:
   Scheduler& scheduler_;
   Random& random_;
   metrics::Registry& metrics_;
-  std::map<std::string, std::shared_ptr<Breaker>> all_;
+  std::map<std::string, std::weak_ptr<Breaker>> all_;
+  std::map<std::string, std::weak_ptr<Breaker::Gauge>> gauges_;  // by endpoint
 };
 
 }  // namespace hookd::hook

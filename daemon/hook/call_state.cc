@@ -29,8 +29,8 @@ std::optional<CallState::Place> CallState::place(const std::string& item_key, co
   return std::nullopt;
 }
 
-std::shared_ptr<const std::string> CallState::get(const Place& place) const {
-  auto text = store_.get(kTable, place.key);
+Result<std::shared_ptr<const std::string>> CallState::get(const Place& place) const {
+  HOOKD_TRY(auto text, store_.read(kTable, place.key));
   if (!text) return nullptr;
   if (!per_object()) return std::make_shared<const std::string>(*std::move(text));
   if (json_string_at(*text, {"uid"}) != place.uid) return nullptr;
@@ -54,7 +54,7 @@ Result<void> CallState::check(const std::optional<std::string>& answered, const 
     return fail(Errc::kTooLarge,
                 "\"state\" has {} bytes, at most {} are kept; make it smaller, or raise state.limit in hook.yaml",
                 answered->size(), options_->limit_bytes);
-  if (per_object() && objects_ >= kMaxObjects && *answered != "null" && !store_.get(kTable, place->key))
+  if (per_object() && objects_ >= kMaxObjects && *answered != "null" && !has(place->key))
     return fail(Errc::kTooLarge, "the hook keeps a \"state\" for {} objects already, which is the most", kMaxObjects);
   return {};
 }
@@ -63,12 +63,12 @@ void CallState::put(const Place& place, const std::string& answered) {
   if (per_object()) {
     count_some();
     if (answered == "null") {
-      if (store_.get(kTable, place.key)) {
+      if (has(place.key)) {
         if (counted(place.key)) --objects_;
         store_.erase(kTable, place.key);
       }
     } else {
-      if (counted(place.key) && !store_.get(kTable, place.key)) ++objects_;
+      if (counted(place.key) && !has(place.key)) ++objects_;
       JsonWriter out;
       out.begin_object().key("uid").string(place.uid).key("value").raw(answered).end_object();
       store_.put(kTable, place.key, std::move(out).take());
@@ -84,9 +84,15 @@ void CallState::put(const Place& place, const std::string& answered) {
 void CallState::erase_object(const std::string& item_key) {
   if (!per_object()) return;
   const std::string key = object_key(item_key);
-  if (!store_.get(kTable, key)) return;
+  if (!has(key)) return;
   if (counted(key)) --objects_;
   store_.erase(kTable, key);
+}
+
+// What cannot be read may be there.
+bool CallState::has(const std::string& key) const {
+  const auto row = store_.read(kTable, key);
+  return !row || row->has_value();
 }
 
 void CallState::count_some() {

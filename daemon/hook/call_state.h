@@ -34,7 +34,8 @@ class CallState {
   bool per_object() const { return on() && options_->per == StateOptions::Per::kObject; }
   // Where the state of a call lies; nullopt: none is declared, or the call is about no object.
   std::optional<Place> place(const std::string& item_key, const std::vector<Event>& events) const;
-  std::shared_ptr<const std::string> get(const Place& place) const;  // null = there is none
+  // Null = there is none. Errors: it cannot be read now, so that no call may be made.
+  Result<std::shared_ptr<const std::string>> get(const Place& place) const;
   // May that answer be kept? `answered` unset: it says nothing of a state. Errors: kInvalid, kTooLarge.
   Result<void> check(const std::optional<std::string>& answered, const std::optional<Place>& place) const;
   void put(const Place& place, const std::string& answered);  // "null" takes it away; flushes
@@ -44,6 +45,7 @@ class CallState {
 
  private:
   std::string object_key(const std::string& item_key) const { return hook_ + "\n" + item_key; }
+  bool has(const std::string& key) const;
   void count_some();
   bool counted(const std::string& key) const { return all_counted_ || key <= counted_to_; }
 

@@ -34,6 +34,8 @@ Variables base_variables(const Hook& hook, const std::string& kubeconfig, const 
                         std::ranges::find(hook.run.inherit_only, name) != hook.run.inherit_only.end();
     if (wanted) variables[name] = entry.substr(equals + 1);
   }
+  // The home of another user is set by who becomes it (process/exec_shim): the daemon's cannot be read, and git fails.
+  if (!hook.run.user.empty() && !hook.run.user.starts_with(':')) variables.erase("HOME");
   variables.try_emplace("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
   for (const auto& [name, value] : hook.run.env) variables[name] = value;
   if (!kubeconfig.empty()) variables["KUBECONFIG"] = kubeconfig;

@@ -1,6 +1,7 @@
 // What a hook is called with: events, and snapshots of one moment. Plain values. Thread: loop only.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -44,7 +45,9 @@ struct Event {
   std::shared_ptr<const std::string> old_value;
   std::shared_ptr<const std::string> data;      // kSource: JSON text of what came in
   std::shared_ptr<const std::string> old_data;  // kSource of a file: what stood there before
-  std::shared_ptr<void> ticket;        // kSource: gone when no copy waits or runs any more, which lets the source go on
+  std::shared_ptr<void> ticket;  // kSource: gone when no copy waits or runs any more, which lets the source go on
+  // kSource: told once whether it was handled (else it was given up). Null: nobody waits for that.
+  std::shared_ptr<const std::function<void(bool handled)>> answer;
   std::vector<ReconcileCause> causes;  // kReconcile: of everything that was merged, the last kMaxCauses
   cache::ObjectPtr gone;               // kReconcile: the last state of a parent that is no more
   bool background = false;             // may stand behind what is live: the first list, a resync

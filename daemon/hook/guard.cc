@@ -28,9 +28,10 @@ GuardFuse::GuardFuse(std::string hook, Guard limits, Scheduler& scheduler, state
   deletes_.rate = limits.deletes;
   writes_.rate = limits.writes;
   if (!store_) return;
-  if (const auto kept = store_->get(kTable, hook_)) {
-    load(deletes_, *kept);
-    load(writes_, *kept);
+  const auto kept = store_->read(kTable, hook_);
+  for (Window* window : {&deletes_, &writes_}) {
+    if (kept && *kept) load(*window, **kept);
+    if (!kept && window->rate) add(*window, window->rate->count);  // as if all had just been spent: a person decides
   }
 }
 

@@ -20,7 +20,7 @@ std::string first_of(const std::vector<apply::Operation>& operations) {
 std::string what_next(const std::string& hook, const GuardFuse::Trip& trip) {
   return fmt::format("look at `hookd runs {}`, then `hookd resume {}`{}", hook, hook,
                      trip.alone ? fmt::format(" (this one answer is over the limit by itself: if it is right, raise "
-                                              "`guard.{}` of the hook first)",
+                                              "`{}` of its guard first)",
                                               trip.limit)
                                 : "");
 }
@@ -34,7 +34,7 @@ std::string pause_reason(const std::string& hook, const GuardFuse::Trip& trip) {
 void report_trip(const Call& call, const GuardFuse::Trip& trip, const std::vector<apply::Operation>& not_sent,
                  metrics::Registry& metrics, apply::EventRecorder& events) {
   metrics.count("hookd_guard_tripped_total", {{"hook", call.hook}, {"limit", trip.limit}});
-  log::error("the guard of the hook tripped: nothing of this answer was sent, and the hook is paused",
+  log::error("the guard of the hook tripped: what would pass it was not sent, and the hook is paused",
              {{"hook", call.hook},
               {"call", call.id},
               {"guard", trip.text},

@@ -6,6 +6,7 @@
 #include "apply/json_text.h"
 #include "base/json_read.h"
 #include "base/log.h"
+#include "base/log_room.h"
 #include "process/line_splitter.h"
 
 namespace hookd::hook {
@@ -37,7 +38,7 @@ log::Level level_of_number(std::string_view raw) {
 
 void log_hook_line(const LogContext& context, std::string_view line) {
   while (!line.empty() && (line.back() == '\r' || line.back() == ' ' || line.back() == '\t')) line.remove_suffix(1);
-  if (line.empty()) return;
+  if (line.empty() || !log::room_for_chatter()) return;
   log::Level level = log::Level::kInfo;
   std::string message(line);
   std::vector<log::Field> fields{{"hook", context.hook}};

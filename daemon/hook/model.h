@@ -12,6 +12,7 @@
 #include "apply/allow.h"
 #include "base/scheduler.h"
 #include "cache/label_selector.h"
+#include "config/guard.h"
 #include "filter/filter.h"
 #include "hook/namespaces.h"
 #include "hook/reconcile_model.h"
@@ -70,15 +71,7 @@ struct Batch {  // events in one call; events of one object stay in order
   Duration window{0};  // how long the first may wait for others
 };
 
-// A fuse: past it the hook is paused and a person decides (hook/guard.h). Unset = none.
-struct Guard {
-  struct Rate {
-    int64_t count = 0;
-    Duration per{0};
-  };
-  std::optional<Rate> deletes;
-  std::optional<Rate> writes;  // of every kind, deletes too
-};
+using Guard = config::Guard;  // a fuse: past it the hook is paused and a person decides (hook/guard.h)
 
 // One JSON value that an answer leaves for the next call (hook/call_state.h).
 struct StateOptions {
@@ -140,6 +133,8 @@ struct SourceBinding {
   std::string timestamp_header;  // http, lower case: the signature is over its value, "." and the body; "" = the body
   uint64_t max_body_bytes = 1u << 20;                // http
   Duration replay_window = std::chrono::minutes(5);  // http: a delivery seen within it is refused; 0 = none is
+  bool reply_handled = false;                        // http: the POST is answered when its call succeeded
+  Duration reply_within = std::chrono::seconds(25);  // http: at the latest
   std::shared_ptr<const filter::Filter> when;        // of the data; null = always
   std::shared_ptr<const filter::Filter> key;         // events of different keys may run at once; null = one key
   int buffer = 1024;                                 // events waiting before the source is slowed

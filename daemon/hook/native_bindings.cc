@@ -275,7 +275,7 @@ void read_bindings(BindingReaders& readers, const CronCheck& cron_check, Hook& o
 }
 
 std::optional<std::vector<apply::AllowRule>> read_allow(Reader& spec) {
-  if (!spec.has("allow")) return std::nullopt;
+  if (spec.raw("allow") == nullptr) return std::nullopt;
   const std::set<std::string, std::less<>> verbs{"create", "update", "patch",  "apply", "delete",
                                                  "evict",  "scale",  "status", "event", "*"};
   std::vector<apply::AllowRule> out;

@@ -6,7 +6,6 @@
 #include "hook/content_hash.h"
 #include "hook/native_batch.h"
 #include "hook/native_bindings.h"
-#include "hook/native_guard.h"
 #include "hook/native_reconcile.h"
 #include "hook/native_run.h"
 #include "hook/native_source.h"
@@ -94,7 +93,7 @@ std::shared_ptr<const Hook> read_hook_document(const Node& document, const std::
       read_batch(*spec, hook->batch);
       read_state(*spec, *hook);
     }
-    read_guard(*spec, hook->guard);
+    config::read_guard(*spec, hook->guard);
     for (const std::string_view later : {"admission", "conversion"}) spec->unsupported(later);
     const size_t before_bindings = problems.size();
     BindingReaders readers(*spec);

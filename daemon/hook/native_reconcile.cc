@@ -297,6 +297,9 @@ void read_reconcile(Reader& spec, BindingReaders& readers, Hook& hook) {
     check_name(map, out.sources.back().source, names);
   }
   for (size_t i = 0; i < hook.sources.size() && i < readers.source.size(); ++i) {
+    if (hook.sources[i].reply_handled)
+      readers.source[i].problem("reply",
+                                "handled is not for reconcile, where an event only calls objects; take it away");
     const std::string& name = hook.sources[i].name;
     if (std::ranges::none_of(out.sources, [&](const SourceMap& map) { return map.source == name; }))
       readers.source[i].problem_here(fmt::format(
@@ -309,7 +312,8 @@ void read_reconcile(Reader& spec, BindingReaders& readers, Hook& hook) {
   using AtStart = Reconcile::AtStart;
   r->one_of("atStart", out.at_start, {{"all", AtStart::kAll}, {"changed", AtStart::kChanged}});
   r->finish();
-  if (out.finalizer) hook.holds = {{out.finalizer_name, out.parent.api_version, out.parent.kind}};
+  if (out.finalizer)
+    hook.holds = {{out.finalizer_name, out.parent.api_version, out.parent.kind, out.parent.namespaces.names}};
   hook.reconcile = std::move(out);
 }
 

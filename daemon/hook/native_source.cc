@@ -91,6 +91,9 @@ void read_http(Reader& r, const std::string& folder, SourceBinding& out) {
   if (r.has("timestampHeader") && out.replay_window == Duration{0})
     r.problem("replayWindow", "0 takes a request of any age; give a time, or take timestampHeader away");
   r.quantity("maxBody", out.max_body_bytes, 1, kMostBodyBytes);
+  r.one_of("reply", out.reply_handled, {{"queued", false}, {"handled", true}});
+  r.duration("replyTimeout", out.reply_within, milliseconds(1), minutes(10));
+  if (r.has("replyTimeout") && !out.reply_handled) r.problem("replyTimeout", "has a meaning only with reply: handled");
 }
 
 // Keys that belong to another kind of source.
@@ -131,7 +134,8 @@ SourceBinding read_source(Reader& r, const LoadOptions& options, const Hook& hoo
   if (r.has("http"))
     read_http(r, hook.run.directory, out);
   else
-    only_with(r, "http", {"check", "secretFrom", "header", "timestampHeader", "replayWindow", "maxBody"});
+    only_with(r, "http",
+              {"check", "secretFrom", "header", "timestampHeader", "replayWindow", "maxBody", "reply", "replyTimeout"});
 
   read_filter(r, "when", out.when);
   read_filter(r, "key", out.key);

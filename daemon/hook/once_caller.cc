@@ -61,30 +61,11 @@ class OnceCall final : public OpenCall {
   }
 
   Reply reply_for(const process::ChildExit& exit) {
-    using Exit = process::ChildExit::Kind;
-    Reply reply;
     auto from_file = answer_file_.take(services_.answer_limit_bytes);
-    if (exit.kind == Exit::kExited && exit.problem.empty()) {
-      switch (exit.code) {
-        case 0:
-          return answer(std::move(from_file));
-        case 75:  // EX_TEMPFAIL
-          reply.kind = Reply::Kind::kLater;
-          reply.result = "later";
-          reply.why = "the hook asked to be called again later (exit code 75)";
-          return reply;
-        case 65:  // EX_DATAERR
-        case 78:  // EX_CONFIG
-          reply.kind = Reply::Kind::kRefused;
-          reply.result = "refused";
-          reply.why = with_last_line(fmt::format("the hook gave up on this event for good ({})", exit.describe()));
-          return reply;
-        default:
-          break;
-      }
-    }
-    if (exit.kind == Exit::kTimedOut) reply.result = "timeout";
-    reply.why = with_last_line(exit.describe());
+    if (exit.kind == process::ChildExit::Kind::kExited && exit.problem.empty() && exit.code == 0)
+      return answer(std::move(from_file));
+    Reply reply = reply_to_exit(exit);
+    if (reply.kind != Reply::Kind::kLater) reply.why = with_last_line(std::move(reply.why));
     return reply;
   }
 
@@ -130,6 +111,31 @@ class OnceCall final : public OpenCall {
 };
 
 }  // namespace
+
+Reply reply_to_exit(const process::ChildExit& exit) {
+  using Exit = process::ChildExit::Kind;
+  Reply reply;
+  if (exit.kind == Exit::kExited && exit.problem.empty()) {
+    switch (exit.code) {
+      case 75:  // EX_TEMPFAIL
+        reply.kind = Reply::Kind::kLater;
+        reply.result = "later";
+        reply.why = "the hook asked to be called again later (exit code 75)";
+        return reply;
+      case 65:  // EX_DATAERR
+      case 78:  // EX_CONFIG
+        reply.kind = Reply::Kind::kRefused;
+        reply.result = "refused";
+        reply.why = fmt::format("the hook gave up on this event for good ({})", exit.describe());
+        return reply;
+      default:
+        break;
+    }
+  }
+  if (exit.kind == Exit::kTimedOut) reply.result = "timeout";
+  reply.why = exit.describe();
+  return reply;
+}
 
 OnceCaller::OnceCaller(std::shared_ptr<const Hook> hook, CallerServices services)
     : hook_(std::move(hook)), services_(std::move(services)) {}

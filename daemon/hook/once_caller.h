@@ -18,4 +18,7 @@ class OnceCaller final : public Caller {
   CallerServices services_;
 };
 
+// What an end without an answer means: any but exit code 0.
+Reply reply_to_exit(const process::ChildExit& exit);
+
 }  // namespace hookd::hook

@@ -2,6 +2,7 @@
 
 #include "base/ids.h"
 #include "base/log.h"
+#include "hook/call_faults.h"
 #include "hook/call_record.h"
 #include "hook/guard_report.h"
 #include "hook/hook_log.h"
@@ -108,7 +109,8 @@ void PassRun::ask(Pass::Ask ask) {
   };
   request.replied = [this](Reply reply) { replied(std::move(reply)); };
   started_ = services_.scheduler.now();
-  open_ = (ask.caller ? *ask.caller : caller_).start(std::move(request));
+  open_ =
+      start_call(ask.caller ? *ask.caller : caller_, std::move(request), services_.options.faults, services_.scheduler);
 }
 
 void PassRun::replied(Reply reply) {
@@ -130,11 +132,12 @@ void PassRun::write(Pass::Write write) {
     observer->call_answered(*call_, exit_ ? &*exit_ : nullptr, operations_,
                             answer_told_ ? std::vector<std::string>() : pass_->messages());
   answer_told_ |= write.answered;
+  const bool halfway = safety_ != nullptr;  // other steps were sent already
   safety_ = std::make_unique<AnswerSafety>(
       call_, started_,
       AnswerSafety::Parts{services_.scheduler, services_.options.dry_run ? nullptr : guard_, services_.own_writes,
                           services_.ignores_own});
-  if (const auto trip = safety_->take(operations_, item_.carry.done)) return guarded(*trip);
+  if (const auto trip = safety_->take(operations_, item_.carry.done)) return guarded(*trip, halfway);
   apply::Request request;
   request.operations = operations_;
   request.hook = hook_.name;
@@ -152,7 +155,7 @@ void PassRun::write(Pass::Write write) {
                                  [this](std::vector<apply::Outcome> outcomes) { written(std::move(outcomes)); });
 }
 
-void PassRun::guarded(const GuardFuse::Trip& trip) {
+void PassRun::guarded(const GuardFuse::Trip& trip, bool halfway) {
   if (trip.first) {
     report_trip(*call_, trip, operations_, services_.metrics, services_.applier.events());
     if (services_.pause) services_.pause(pause_reason(hook_.name, trip));
@@ -160,7 +163,7 @@ void PassRun::guarded(const GuardFuse::Trip& trip) {
   Pass::Over over;
   over.verdict = Queue::Verdict::kNotTried;
   over.result = "guarded";
-  over.why = "nothing was sent, the hook's guard tripped: " + trip.text;
+  over.why = fmt::format("nothing {}was sent, the hook's guard tripped: {}", halfway ? "more " : "", trip.text);
   end(std::move(over));
 }
 

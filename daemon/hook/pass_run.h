@@ -36,7 +36,7 @@ class PassRun {
   void replied(Reply reply);
   void write(Pass::Write write);
   void written(std::vector<apply::Outcome> outcomes);
-  void guarded(const GuardFuse::Trip& trip);
+  void guarded(const GuardFuse::Trip& trip, bool halfway);
   void end(Pass::Over over);
   std::shared_ptr<const Call> bare_call() const;
 

@@ -44,7 +44,8 @@ struct ConditionCheck {
 struct HeldKind {
   std::string finalizer;
   std::string api_version;
-  std::string kind;  // Kind, plural or short name
+  std::string kind;                       // Kind, plural or short name
+  std::vector<std::string> namespaces{};  // of the objects; empty = all
   bool operator==(const HeldKind&) const = default;
 };
 

@@ -121,9 +121,12 @@ class Reconciler {
   virtual std::vector<std::string> waits() const { return {}; }
   // An event of a source of the hook that `sources` names; its ticket is to be held until the keys it calls were run.
   virtual void source_event(const Event& event) { static_cast<void>(event); }
-  // Those that called no key yet, taken out: for a successor.
-  virtual std::vector<Event> take_source_events() { return {}; }
+  // For a successor: what is held back goes onto the queue; taken out are events of sources that called no key yet.
+  virtual std::vector<Event> hand_over() { return {}; }
   virtual std::vector<Caller*> callers() { return {}; }  // besides the hook's own
+  // Of them those that nearly every pass asks: while one of these is not ready no pass begins. A pass that asks another
+  // one in vain waits by itself.
+  virtual std::vector<Caller*> asked_by_all() { return {}; }
   // `hookd snapshot HOOK NAME`: what it knows under one of its names; nullopt = no such name.
   virtual std::optional<Snapshot> snapshot(const std::string& name) const {
     static_cast<void>(name);
@@ -135,6 +138,13 @@ class ReconcilerMaker {
  public:
   virtual ~ReconcilerMaker() = default;
   virtual std::unique_ptr<Reconciler> make(std::shared_ptr<const Hook> hook, ReconcilerServices services) const = 0;
+  virtual bool starts_processes() const { return true; }  // false: all that its passes ask is asked over HTTP
 };
+
+// Are its calls processes (of its own, or lines to those that stay), or are all of them HTTP requests? Those wait for
+// others, and cost this machine next to nothing meanwhile.
+inline bool starts_processes(const Hook& hook) {
+  return hook.reconciler ? hook.reconciler->starts_processes() : hook.run.mode != Run::Mode::kUrl;
+}
 
 }  // namespace hookd::hook

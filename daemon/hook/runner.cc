@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/time.h"
 #include "hook/answer_safety.h"
+#include "hook/call_faults.h"
 #include "hook/call_record.h"
 #include "hook/guard_report.h"
 #include "hook/hook_log.h"
@@ -15,6 +16,7 @@ namespace hookd::hook {
 namespace {
 
 constexpr Duration kAnswerStaysFresh = std::chrono::seconds(10);
+constexpr Duration kStateUnreadPause = std::chrono::seconds(5);
 
 bool means_one_object(const apply::Operation& op) {
   return apply::is_delete(op.verb) || op.verb == apply::Verb::kEvict;
@@ -54,16 +56,22 @@ class Runner::Active {
       : owner_(owner), batch_(std::move(batch)), done_(std::move(done)) {
     id_ = make_id(services().random);
     place_ = owner_.state_.place(batch_.front().key, batch_.front().events);
-    const auto state = place_ ? owner_.state_.get(*place_) : nullptr;
-    state_seen_ = state_mark(state);
-    call_ = make_call(hook(), batch_, owner_.gather_, id_, services().scheduler.wall_now(), state);
+    auto state = place_ ? owner_.state_.get(*place_) : nullptr;
+    if (!state) state_unread_ = std::move(state).error().what;
+    state_seen_ = state ? state_mark(*state) : 0;
+    call_ = make_call(hook(), batch_, owner_.gather_, id_, services().scheduler.wall_now(), state.value_or(nullptr));
     binding_ = call_->events.empty() ? "" : call_->events.front().binding;
     carries_on_ = owner_.carries_on(batch_);
     take_up_carry();
+    if (std::ranges::any_of(batch_, &Queue::Item::fresh_events)) carry_.done.events_changed();
   }
 
   void start() {
     if (carries_on_) return apply(std::exchange(carry_.left, {}));
+    // Without it the hook would take what it has done for not yet done.
+    if (!state_unread_.empty())
+      return end(Queue::Verdict::kNotTried, "later", "not called, its state cannot be read: " + state_unread_,
+                 kStateUnreadPause);
     // A new call: what the last answer left undone or was refused is for the new one to say.
     carry_.left.clear();
     carry_.refused.clear();
@@ -85,7 +93,7 @@ class Runner::Active {
     };
     request.replied = [this](Reply reply) { replied(std::move(reply)); };
     started_ = services().scheduler.now();
-    open_ = owner_.caller_->start(std::move(request));
+    open_ = start_call(*owner_.caller_, std::move(request), services().options.faults, services().scheduler);
   }
 
   void terminate() {
@@ -321,6 +329,7 @@ class Runner::Active {
   std::shared_ptr<const Call> call_;
   std::optional<CallState::Place> place_;  // of its state
   uint64_t state_seen_ = 0;
+  std::string state_unread_;  // why it is not known
   SteadyTime started_{};
   std::unique_ptr<OpenCall> open_;
   std::optional<process::ChildExit> exit_;
@@ -356,7 +365,8 @@ bool Runner::carries_on(const Queue::Batch& batch) const {
   if (!carry->state) return true;
   // Where another call changed the state that this answer was made from, it would undo that.
   const auto place = state_.place(batch.front().key, batch.front().events);
-  return carry->state_seen == state_mark(place ? state_.get(*place) : nullptr);
+  const auto state = place ? state_.get(*place) : nullptr;
+  return state && carry->state_seen == state_mark(*state);
 }
 
 void Runner::each_running(const std::function<void(const Queue::Item&)>& visit) const {

@@ -40,6 +40,7 @@
 namespace hookd::hook {
 
 struct BatchCarry;
+class CallFaults;  // hook/call_faults.h
 class PassRun;
 class Reconciler;
 
@@ -73,6 +74,7 @@ struct RunnerOptions {
   std::string default_namespace;
   std::vector<std::string> environment;  // the daemon's own
   CallObserver* observer = nullptr;      // null = nobody looks; must outlive the runner
+  CallFaults* faults = nullptr;          // null = no call fails without being made; the same
 };
 
 struct RunnerServices {

@@ -1,12 +1,7 @@
 // `run.url`: the call is POSTed as JSON, and what comes back is read as a script's standard output would be (what each
 // status means: url_answer.h). Thread: loop only. Source: issue "hook runtime", product.md sections 1 and 2.
 //
-//   files ──► measure (in slices: length, HMAC) ──► breaker ──► POST ──► Reply
-//
-// The length of the body is known before the first byte is sent, so that servers without chunked requests can take it,
-// and so is its HMAC. A call up to kHeldBytes is kept from the measuring; a larger one is written a second time while
-// it is sent, and never held whole. run.timeout holds for all of it. A call may be delivered twice (as with every
-// mode): X-Hookd-Call-Id tells.
+//   files ──► http_post.h (measure, HMAC; breaker) ──► POST ──► Reply
 //
 // Headers: Content-Type application/json, User-Agent, X-Hookd-Hook, X-Hookd-Call-Id, X-Hookd-Attempt, Authorization and
 // X-Hub-Signature-256 by run.auth, and run.headers. Their values, and the URL's query, are never in a text for people.
@@ -28,8 +23,6 @@ class UrlCaller final : public Caller {
   void on_ready(std::function<void()> look) override;
   std::optional<std::string> trouble() const override;
 
-  static constexpr size_t kHeldBytes = 1u << 20;
-
  private:
   class Post;
   std::shared_ptr<const Hook> hook_;
@@ -41,7 +34,9 @@ class UrlCaller final : public Caller {
   std::string refused_;  // why the endpoint does not let us call it: 401, 403, 404; "" = it does
 };
 
-// "https://host:port", lower case, with the default port; "" = no http or https URL.
+// "https://host:port/path": scheme and host in lower case, with the default port, without query; "" = no http or https
+// URL. What a breaker is for: behind one host may stand several programs, and one that hangs says nothing of the
+// others.
 std::string endpoint_of(std::string_view url);
 
 }  // namespace hookd::hook

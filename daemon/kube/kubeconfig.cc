@@ -37,7 +37,7 @@ std::string absolute(const std::string& path) {
 }
 
 Result<KubeconfigFile> load_file(const std::string& path) {
-  auto text = read_file(path, kMaxFileBytes);
+  auto text = read_named_file(path, kMaxFileBytes);
   if (!text) {
     Error error = text.error().with("kubeconfig");
     if (error.code != Errc::kNotFound) error.code = Errc::kConfig;

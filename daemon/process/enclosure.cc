@@ -56,7 +56,7 @@ void Enclosure::end(int group, const std::function<bool(int pid)>& is_ours, Chil
     left = kill_leftovers(mark_, is_ours);
   }
   if (!left.empty())
-    log::warn("the hook left processes running outside of its process group, they were killed",
+    log::warn("the hook left processes running, they were killed",
               {{"hook", hook_}, {"call", call_}, {"processes", describe(left)}});
   cgroup_.reset();
   folder_.reset();

@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <charconv>
 #include <climits>
+#include <cstdlib>
 #include <optional>
 #include <system_error>
 #include <utility>
@@ -38,6 +39,7 @@ struct Identity {
   std::optional<uid_t> uid;
   gid_t gid = 0;
   std::vector<gid_t> groups;
+  std::string home = "/";
 };
 
 // The number -1 means "leave as it is" to setresuid and setresgid: as an id it would keep the rights of root.
@@ -65,7 +67,10 @@ Result<Identity> find_identity(const std::string& user) {
     if (!entry && !uid) return fail(Errc::kHookFailed, "no such user");
     identity.uid = entry ? entry->pw_uid : *uid;
     identity.gid = entry ? entry->pw_gid : *uid;
-    if (entry) known_as = entry->pw_name;
+    if (entry) {
+      known_as = entry->pw_name;
+      identity.home = entry->pw_dir;
+    }
   }
   if (colon != std::string::npos) {
     HOOKD_TRY(identity.gid, find_group(user.substr(colon + 1)));
@@ -232,6 +237,7 @@ int run_exec_shim(int argc, char** argv) {
       return cannot_become(errno_text(error) + (::geteuid() == 0
                                                     ? " (hookd needs CAP_SETUID and CAP_SETGID for it)"
                                                     : " (only a hookd that runs as root can change the user)"));
+    if (identity.uid) ::setenv("HOME", identity.home.c_str(), 0);
   }
   // Looked up as the new user, who may see other folders than hookd.
   auto program = find_program(request.command[0], {}, search_path(environ));

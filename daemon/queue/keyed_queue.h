@@ -96,7 +96,7 @@ class KeyedQueue {
   ~KeyedQueue() {
     slots_.forget(this);
     stopped_ = true;
-    for (size_t running = std::exchange(open_, {}).size(); running > 0; --running) slots_.give_back();
+    for (size_t running = std::exchange(open_, {}).size(); running > 0; --running) slots_.give_back(this);
   }
   KeyedQueue(const KeyedQueue&) = delete;
   KeyedQueue& operator=(const KeyedQueue&) = delete;
@@ -118,6 +118,7 @@ class KeyedQueue {
     Entry& entry = entries_[key];
     if (entry.waiting.empty()) entry.background = true;
     merge_(entry.waiting, std::move(event));
+    entry.news = true;
     if (entry.running) return;
     if (entry.ready) return counted_anew(entry);
     if (entry.failed) return;  // it comes again when its back-off is over
@@ -131,6 +132,7 @@ class KeyedQueue {
     if (exclusive) make_exclusive(key, entry);
     entry.background = false;
     for (Event& event : events) merge_(entry.waiting, std::move(event));
+    entry.news = true;
     if (entry.running) return;
     if (entry.ready && entry.low) {  // it moves up
       entry.ready = false;
@@ -177,6 +179,13 @@ class KeyedQueue {
       ++over;
     }
     if (verdict == Verdict::kSplit && events < 2) verdict = Verdict::kRetry;
+    // Before all are given up: perhaps one of them alone is to blame. Not where a pause was asked for.
+    const auto last_try = [this](const Item& item) {
+      return options_.attempts > 0 && item.failures + 1 >= options_.attempts;
+    };
+    if (verdict == Verdict::kRetryTogether && events > 1 && at_least == Duration::zero() &&
+        std::ranges::any_of(batch, last_try))
+      verdict = Verdict::kSplit;
     if (verdict == Verdict::kSplit) {
       split(std::move(batch));
     } else {
@@ -184,7 +193,7 @@ class KeyedQueue {
       for (Item& item : batch) finish_one(std::move(item), verdict, at_least, back_offs);
     }
     pumping_ = outer;
-    for (; over > 0; --over) slots_.give_back();
+    for (; over > 0; --over) slots_.give_back(this);
     pump();
   }
 
@@ -263,6 +272,7 @@ class KeyedQueue {
       for (auto& event : entry.waiting) taken.emplace_back(it->first, std::move(event));
       entry.failed.reset();
       entry.waiting.clear();
+      entry.left.reset();
       if (entry.running)
         ++it;
       else
@@ -299,6 +309,11 @@ class KeyedQueue {
   // Some key has its turn: as soon as there is a slot, or in this moment.
   bool can_start() const { return !stopped_ && !paused_ && gate_open() && next_line() != Line::kNone; }
   bool has(const std::string& key) const { return entries_.contains(key); }
+  // Has it events behind those that run?
+  bool waits(const std::string& key) const {
+    const auto it = entries_.find(key);
+    return it != entries_.end() && !it->second.waiting.empty();
+  }
   // Waits for its turn or runs; not: failed and waiting for its next try.
   bool busy(const std::string& key) const {
     const auto it = entries_.find(key);
@@ -323,6 +338,7 @@ class KeyedQueue {
   struct Entry {
     std::vector<Event> waiting;    // merged as they came
     std::unique_ptr<Item> failed;  // to be tried again, before `waiting`
+    std::unique_ptr<Carry> left;   // of an attempt that `waiting` was part of: the second half of a split
     SteadyTime due{};
     SteadyTime not_before{};  // of `failed`: the least delay that was asked for
     uint64_t ticket = 0;      // of its place in line
@@ -333,6 +349,7 @@ class KeyedQueue {
     bool exclusive = false;
     bool background = false;  // `waiting` has nothing live
     bool low = false;         // its place is in background_
+    bool news = false;        // not all of `waiting` was in the attempt that `left` is of
   };
   struct Requeue {
     std::vector<Event> events;
@@ -410,6 +427,7 @@ class KeyedQueue {
     entry.background = item.background && (entry.waiting.empty() || entry.background);
     entry.waiting.insert(entry.waiting.begin(), std::make_move_iterator(middle),
                          std::make_move_iterator(item.events.end()));
+    entry.left = std::make_unique<Carry>(item.carry);
     item.events.erase(middle, item.events.end());
     item.limit = item.events.size();
     Call call{0, ++tickets_, {item.key}};
@@ -551,7 +569,7 @@ class KeyedQueue {
         if (exclusive_.empty() && !ready_.empty()) arm_window(ready_.front().since + options_.batch_window);
         break;
       }
-      if (!slots_.try_take()) {
+      if (!slots_.try_take(this)) {
         slots_.wait(this, [this] { pump(); });
         break;
       }
@@ -603,7 +621,11 @@ class KeyedQueue {
     recount(entry);
     Item item;
     const bool failed_live = entry.failed && !entry.failed->background;
-    if (entry.failed) item = std::move(*std::exchange(entry.failed, nullptr));
+    const std::unique_ptr<Carry> left = entry.failed ? nullptr : std::move(entry.left);
+    if (entry.failed)
+      item = std::move(*std::exchange(entry.failed, nullptr));
+    else if (left)
+      item.carry = *left;
     item.key = key;
     item.exclusive = entry.exclusive;
     const bool news_live = !entry.waiting.empty() && !entry.background;
@@ -617,12 +639,15 @@ class KeyedQueue {
     else
       for (auto& event : std::exchange(entry.waiting, {})) merge_(item.events, std::move(event));
     // News that all stands behind the last attempt's events, and does not fit, is not part of this one.
-    item.fresh_events = news > 0 && !(before >= most && item.events.size() == before + news);
+    const bool came = std::exchange(entry.news, false);
+    item.fresh_events = came && !(before >= most && item.events.size() == before + news);
     if (item.events.size() > most) {
       const auto rest = item.events.begin() + static_cast<ptrdiff_t>(most);
       entry.waiting.assign(std::make_move_iterator(rest), std::make_move_iterator(item.events.end()));
       item.events.erase(rest, item.events.end());
       entry.background = item.background;
+      entry.news = came;
+      if (left) entry.left = std::make_unique<Carry>(*left);
     }
     return item;
   }

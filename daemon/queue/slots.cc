@@ -5,9 +5,10 @@
 
 namespace hookd::queue {
 
-bool Slots::try_take() {
-  if (free_ <= 0) return false;
+bool Slots::try_take(const void* owner) {
+  if (free_ <= 0 && !(one_each_ && !taken_.contains(owner))) return false;
   --free_;
+  if (one_each_) ++taken_[owner];
   return true;
 }
 
@@ -25,8 +26,9 @@ void Slots::resize(int count) {
   wake_waiting();
 }
 
-void Slots::give_back() {
+void Slots::give_back(const void* owner) {
   ++free_;
+  if (const auto taken = taken_.find(owner); taken != taken_.end() && --taken->second == 0) taken_.erase(taken);
   wake_waiting();
 }
 

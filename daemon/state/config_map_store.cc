@@ -7,7 +7,40 @@
 namespace hookd::state {
 namespace {
 
-constexpr std::string_view kTables[] = {"state", "parked", "paused", "ticked", "guard"};
+// In the order in which they get their room.
+constexpr std::string_view kTables[] = {"paused", "guard", "ticked", "gone", "state", "parked"};
+
+size_t row_bytes(const std::string& key, const std::string& value) { return key.size() + value.size() + 8; }
+
+std::string hook_of(const std::string& key) { return key.substr(0, key.find('\n')); }
+
+// Rows of a table that fit into `room` bytes, and how many of which hook do not: whole hooks, the smallest first, as
+// far as they fit; of the first that does not, its first rows.
+struct Fitting {
+  TableRows rows;
+  std::map<std::string, size_t> left_out;  // by hook
+};
+Fitting fit(const TableRows& all, size_t room) {
+  std::map<std::string, size_t> sizes;
+  for (const auto& [key, value] : all) sizes[hook_of(key)] += row_bytes(key, value);
+  std::vector<std::pair<size_t, std::string>> order;
+  for (const auto& [hook, bytes] : sizes) order.emplace_back(bytes, hook);
+  std::ranges::sort(order);
+  std::map<std::string, size_t> shares;
+  for (const auto& [bytes, hook] : order) room -= shares[hook] = std::min(bytes, room);
+  Fitting fitting;
+  for (const auto& [key, value] : all) {
+    size_t& share = shares[hook_of(key)];
+    if (row_bytes(key, value) > share) {
+      ++fitting.left_out[hook_of(key)];
+      share = 0;  // which ones stay does not depend on their sizes
+    } else {
+      share -= row_bytes(key, value);
+      fitting.rows.emplace(key, value);
+    }
+  }
+  return fitting;
+}
 
 }  // namespace
 
@@ -23,7 +56,7 @@ ConfigMapStore::ConfigMapStore(Scheduler& scheduler, Random& random, std::string
 void ConfigMapStore::open(kube::Api& api, std::function<void()> ready) {
   api_ = &api;
   on_ready_ = std::move(ready);
-  read();
+  load();
 }
 
 void ConfigMapStore::close() {
@@ -46,7 +79,7 @@ void ConfigMapStore::in_trouble(Error error) {
 
 // ---------------------------------------------------------------- reading
 
-void ConfigMapStore::read() {
+void ConfigMapStore::load() {
   if (api_ == nullptr) return;
   kube::ApiRequest request;
   request.path = path();
@@ -64,7 +97,7 @@ void ConfigMapStore::read_done(Result<kube::ApiResponse> result) {
       !result && result.error().code == Errc::kNotFound && result.error().reason != "NamespaceNotFound";
   if (!result && !missing) {
     in_trouble(result.error().with(fmt::format("state.configMap {}/{}", ns_, name_)));
-    timer_ = scheduler_.after(backoff_.next(), [this] { read(); });
+    timer_ = scheduler_.after(backoff_.next(), [this] { load(); });
     return;
   }
   if (!ready_) backoff_.reset();  // else the write that follows tells whether it goes on
@@ -105,21 +138,22 @@ void ConfigMapStore::take_over(const std::string& object, bool first) {
                    {}});
 }
 
-std::optional<std::string> ConfigMapStore::get(std::string_view table, std::string_view key) const {
+Result<std::optional<std::string>> ConfigMapStore::read(std::string_view table, std::string_view key) const {
   const auto rows = tables_.find(table);
   if (rows == tables_.end()) return std::nullopt;
   const auto row = rows->second.find(key);
-  return row == rows->second.end() ? std::nullopt : std::optional(row->second);
+  return row == rows->second.end() ? std::optional<std::string>() : row->second;
 }
 
-void ConfigMapStore::each(std::string_view table, std::string_view key_prefix,
-                          const std::function<void(std::string_view, std::string_view)>& visit) const {
+Result<void> ConfigMapStore::each(std::string_view table, std::string_view key_prefix,
+                                  const std::function<void(std::string_view, std::string_view)>& visit) const {
   const auto rows = tables_.find(table);
-  if (rows == tables_.end()) return;
+  if (rows == tables_.end()) return {};
   for (auto row = rows->second.lower_bound(key_prefix); row != rows->second.end(); ++row) {
-    if (!row->first.starts_with(key_prefix)) return;
+    if (!row->first.starts_with(key_prefix)) break;
     visit(row->first, row->second);
   }
+  return {};
 }
 
 // ---------------------------------------------------------------- writing
@@ -166,59 +200,46 @@ void ConfigMapStore::flush() {
 std::string ConfigMapStore::data() {
   JsonWriter out;
   out.begin_object();
-  size_t bytes = 0;
-  size_t left_out = 0;
+  size_t room = kMaxBytes;
+  std::vector<std::string> left_out;
   for (const std::string_view table : kTables) {
     const auto found = tables_.find(table);
     std::string text;
-    if (found != tables_.end() && table == "parked") {
-      TableRows fitting;
-      size_t size = 0;
-      for (const auto& [key, value] : found->second) {
-        size += key.size() + value.size() + 8;
-        if (size > kMaxParkedBytes)
-          ++left_out;
-        else
-          fitting.emplace(key, value);
-      }
-      text = rows_to_text(fitting);
-    } else if (found != tables_.end()) {
-      text = rows_to_text(found->second);
+    if (found != tables_.end()) {
+      const Fitting fitting = fit(found->second, table == "parked" ? std::min(room, kMaxParkedBytes) : room);
+      for (const auto& [hook, rows] : fitting.left_out)
+        left_out.push_back(fmt::format("{} row(s) of `{}` of hook {}", rows, table, hook));
+      text = rows_to_text(fitting.rows);
     }
-    bytes += text.size();
+    room -= std::min(room, text.size());
     if (text.empty())
       out.key(table).null();
     else
       out.key(table).string(text);
   }
   out.end_object();
-  const bool told = size_trouble_.has_value();
-  size_trouble_.reset();
-  const std::string where = fmt::format("state.configMap {}/{}", ns_, name_);
-  if (bytes > kMaxBytes)
-    size_trouble_ = Error{Errc::kTooLarge,
-                          fmt::format("{}: {} bytes would be kept, at most {} fit; use stateDir, or smaller states",
-                                      where, bytes, kMaxBytes),
-                          0,
-                          {},
-                          {}};
-  else if (left_out > 0)
-    size_trouble_ = Error{Errc::kTooLarge,
-                          fmt::format("{}: {} parked item(s) do not fit into {} bytes and are in memory only; retry or "
-                                      "drop some, or use stateDir",
-                                      where, left_out, kMaxParkedBytes),
-                          0,
-                          {},
-                          {}};
-  if (size_trouble_ && !told) log::error("not all of the state is kept", {{"error", size_trouble_->what}});
-  return bytes > kMaxBytes ? std::string() : std::move(out).take();
+  const auto before = std::exchange(size_trouble_, std::nullopt);
+  if (!left_out.empty()) {
+    const size_t more = left_out.size() - std::min(left_out.size(), kHooksNamed);
+    left_out.resize(std::min(left_out.size(), kHooksNamed));
+    size_trouble_ = Error{
+        Errc::kTooLarge,
+        fmt::format("state.configMap {}/{} is full ({} bytes, {} of them for parked items): in memory only and lost at "
+                    "a restart are {}{}; use stateDir, keep smaller states, retry or drop what is parked",
+                    ns_, name_, kMaxBytes, kMaxParkedBytes, fmt::join(left_out, ", "),
+                    more > 0 ? fmt::format(", and of {} more", more) : ""),
+        0,
+        {},
+        {}};
+    if (!before) log::error("not all of the state is kept", {{"error", size_trouble_->what}});
+  }
+  return std::move(out).take();
 }
 
 void ConfigMapStore::write() {
   if (!dirty_ || lost_ || call_ || api_ == nullptr) return;
   timer_.cancel();
   const std::string rows = data();
-  if (rows.empty()) return;  // too large: the next change looks again
   changed_meanwhile_ = false;
   kube::ApiRequest request;
   request.retry = false;
@@ -278,7 +299,7 @@ void ConfigMapStore::conflict() {
   const Duration wait = backoff_.failures() == 0 ? Duration::zero() : backoff_.next();
   if (backoff_.failures() == 0) backoff_.next();
   due_ = scheduler_.now() + wait;
-  timer_ = scheduler_.at(due_, [this] { read(); });
+  timer_ = scheduler_.at(due_, [this] { load(); });
 }
 
 }  // namespace hookd::state

@@ -6,12 +6,14 @@
 //   flush()    begins that write now, and does not wait for it: SIGKILL may lose the last second
 //   close()    no request any more
 //
-// Kept: state, parked, paused, ticked, guard; not `known` (size). The PATCH carries the resourceVersion that was read.
-// On a conflict the ConfigMap is read again: changed by people, it is written over; held by another daemon, this one
-// writes no more (the one that started last has it) and says so.
+// Kept: state, parked, paused, ticked, guard, gone; not `known`, `handled` and `written` (size). The PATCH carries the
+// resourceVersion that was read. On a conflict the ConfigMap is read again: changed by people, it is written over; held
+// by another daemon, this one writes no more (the one that started last has it) and says so.
 //   bound                         crossing it
-//   kMaxBytes of everything       not written, trouble(); the etcd limit of an object is 1 MiB
-//   kMaxParkedBytes of `parked`   the rest of the parked items stays in memory only, trouble()
+//   kMaxBytes of everything       what does not fit stays in memory only, trouble(); the API's limit of a ConfigMap is
+//                                 1 MiB. Room is given to the small tables first, then to `state`, there to the hooks
+//                                 that need least (one that keeps too much harms itself alone), then to `parked`
+//   kMaxParkedBytes of `parked`   the same
 #pragma once
 
 #include <functional>
@@ -38,26 +40,29 @@ class ConfigMapStore final : public Store {
   void close();
   bool ready() const { return ready_; }
 
-  std::optional<std::string> get(std::string_view table, std::string_view key) const override;
+  Result<std::optional<std::string>> read(std::string_view table, std::string_view key) const override;
   void put(std::string_view table, std::string_view key, std::string_view value) override;
   void erase(std::string_view table, std::string_view key) override;
-  void each(std::string_view table, std::string_view key_prefix,
-            const std::function<void(std::string_view, std::string_view)>& visit) const override;
+  Result<void> each(std::string_view table, std::string_view key_prefix,
+                    const std::function<void(std::string_view, std::string_view)>& visit) const override;
   void flush() override;
   bool settled() const override { return !dirty_ || trouble() || api_ == nullptr; }
   bool durable() const override { return true; }
   // Tables that grow with the cluster would not fit.
-  bool keeps(std::string_view table) const override { return table != "known" && table != "handled"; }
+  bool keeps(std::string_view table) const override {
+    return table != "known" && table != "handled" && table != "written";
+  }
   std::optional<Error> trouble() const override;
 
   static constexpr Duration kDebounce = std::chrono::seconds(1);
   static constexpr Duration kLazyDebounce = std::chrono::seconds(60);
   static constexpr size_t kMaxBytes = 900u << 10;
   static constexpr size_t kMaxParkedBytes = 512u << 10;
+  static constexpr size_t kHooksNamed = 5;
   static constexpr char kHolder[] = "hookd/held-by";  // annotation
 
  private:
-  void read();
+  void load();
   void read_done(Result<kube::ApiResponse> result);
   void take_over(const std::string& object, bool first);
   void changed(std::string_view table);
@@ -65,7 +70,7 @@ class ConfigMapStore final : public Store {
   void write();
   void written(Result<kube::ApiResponse> result);
   void conflict();
-  std::string data();  // the value of "data" in the PATCH
+  std::string data();  // the value of "data" in the PATCH; tells what does not fit
   std::string path() const;
   void in_trouble(Error error);
 

@@ -9,9 +9,9 @@ std::pair<std::string, std::string> place(std::string_view table, std::string_vi
 
 }  // namespace
 
-std::optional<std::string> MemoryStore::get(std::string_view table, std::string_view key) const {
+Result<std::optional<std::string>> MemoryStore::read(std::string_view table, std::string_view key) const {
   const auto row = rows_.find(place(table, key));
-  return row == rows_.end() ? std::nullopt : std::optional(row->second);
+  return row == rows_.end() ? std::optional<std::string>() : row->second;
 }
 
 void MemoryStore::put(std::string_view table, std::string_view key, std::string_view value) {
@@ -20,12 +20,13 @@ void MemoryStore::put(std::string_view table, std::string_view key, std::string_
 
 void MemoryStore::erase(std::string_view table, std::string_view key) { rows_.erase(place(table, key)); }
 
-void MemoryStore::each(std::string_view table, std::string_view key_prefix,
-                       const std::function<void(std::string_view, std::string_view)>& visit) const {
+Result<void> MemoryStore::each(std::string_view table, std::string_view key_prefix,
+                               const std::function<void(std::string_view, std::string_view)>& visit) const {
   for (auto row = rows_.lower_bound(place(table, key_prefix)); row != rows_.end(); ++row) {
-    if (row->first.first != table || !std::string_view(row->first.second).starts_with(key_prefix)) return;
+    if (row->first.first != table || !std::string_view(row->first.second).starts_with(key_prefix)) break;
     visit(row->first.second, row->second);
   }
+  return {};
 }
 
 }  // namespace hookd::state

@@ -11,11 +11,11 @@ namespace hookd::state {
 
 class MemoryStore : public Store {
  public:
-  std::optional<std::string> get(std::string_view table, std::string_view key) const override;
+  Result<std::optional<std::string>> read(std::string_view table, std::string_view key) const override;
   void put(std::string_view table, std::string_view key, std::string_view value) override;
   void erase(std::string_view table, std::string_view key) override;
-  void each(std::string_view table, std::string_view key_prefix,
-            const std::function<void(std::string_view, std::string_view)>& visit) const override;
+  Result<void> each(std::string_view table, std::string_view key_prefix,
+                    const std::function<void(std::string_view, std::string_view)>& visit) const override;
   void flush() override {}
   bool durable() const override { return false; }
   bool keeps(std::string_view) const override { return true; }

@@ -17,8 +17,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kSchema = 1;             // PRAGMA user_version
-constexpr uint64_t kPageBytes = 4096;  // SQLite's default since 3.12
+constexpr int kSchema = 1;                                   // PRAGMA user_version
+constexpr std::string_view kParts[] = {"", "-wal", "-shm"};  // of its files
+constexpr uint64_t kPageBytes = 4096;                        // SQLite's default since 3.12
 
 // Resets a statement when its use is over, so that it holds no lock and no text of ours.
 struct Use {
@@ -203,39 +204,92 @@ void SqliteStore::close_file() {
 }
 
 void SqliteStore::set_aside() {
-  close_file();
   std::string time = format_rfc3339(scheduler_.wall_now());
   std::erase_if(time, [](char c) { return c == '-' || c == ':'; });
-  const std::string aside = path() + ".broken-" + time;
+  const std::string to = path() + ".broken-" + time;
+  if (const auto moved = move(path(), to); !moved) return log::error(moved.error().what);
+  // When it was set aside, not when it was written last.
   std::error_code ignored;
-  for (const std::string_view part : {"", "-wal", "-shm"})
-    fs::rename(path() + std::string(part), aside + std::string(part), ignored);
+  fs::last_write_time(to, fs::file_time_type::clock::now(), ignored);
   // A disk that breaks the file again and again must not be filled with them.
-  std::vector<std::string> kept;
-  for (const auto& entry : fs::directory_iterator(options_.folder, ignored))
-    if (const std::string name = entry.path().filename(); name.starts_with("hookd.db.broken-") && name.ends_with("Z"))
-      kept.push_back(entry.path());
+  keep_newest("hookd.db.broken-", kBroken);
+}
+
+// Neither may be open afterwards with rows of the other: what is beside `to` goes with what was there.
+Result<void> SqliteStore::move(const std::string& from, const std::string& to) {
+  close_file();
+  std::error_code error;
+  fs::rename(from, to, error);
+  if (error) return fail(Errc::kConfig, "{} cannot be moved to {}: {}", from, to, error.message());
+  for (const std::string_view part : {kParts[1], kParts[2]}) {
+    fs::rename(from + std::string(part), to + std::string(part), error);
+    if (error) fs::remove(to + std::string(part), error);
+  }
+  return {};
+}
+
+void SqliteStore::keep_newest(std::string_view prefix, size_t most) {
+  std::vector<std::pair<fs::file_time_type, std::string>> kept;
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(options_.folder, ignored)) {
+    const std::string name = entry.path().filename();
+    if (name.starts_with(prefix) && !name.ends_with("-wal") && !name.ends_with("-shm"))
+      kept.emplace_back(entry.last_write_time(ignored), entry.path());
+  }
   std::ranges::sort(kept);
-  for (size_t i = 0; i + kBroken < kept.size(); ++i)
-    for (const std::string_view part : {"", "-wal", "-shm"}) fs::remove(kept[i] + std::string(part), ignored);
+  for (size_t i = 0; i + most < kept.size(); ++i)
+    for (const std::string_view part : kParts) fs::remove(kept[i].second + std::string(part), ignored);
+}
+
+Result<void> SqliteStore::belong_to(const std::string& cluster) {
+  constexpr std::string_view kTable = "cluster", kKey = "uid";
+  if (!db_) HOOKD_CHECK(open_file());
+  HOOKD_TRY(const auto before, read(kTable, kKey));
+  if (before == cluster) return {};
+  if (before) {
+    flush();
+    if (trouble_) return fail(*trouble_);
+    const auto aside = [&](const std::string& uid) { return path() + ".cluster-" + uid; };
+    std::error_code none;
+    const bool was_here = fs::exists(aside(cluster), none);
+    HOOKD_CHECK(move(path(), aside(*before)));
+    fs::last_write_time(aside(*before), fs::file_time_type::clock::now(), none);  // that of setting it aside
+    if (const auto taken = was_here ? move(aside(cluster), path()) : Result<void>(); !taken) {
+      HOOKD_CHECK(move(aside(*before), path()));  // as before, for the next try
+      return taken;
+    }
+    log::warn(was_here ? "another cluster than before: its own state of before is taken up"
+                       : "another cluster than before: an empty state is begun",
+              {{"file", path()}, {"cluster", cluster}, {"setAside", aside(*before)}});
+    keep_newest("hookd.db.cluster-", kClusters);
+    HOOKD_CHECK(open_file());
+  }
+  put(kTable, kKey, cluster);
+  flush();
+  return {};
 }
 
 // ---------------------------------------------------------------- reading
 
-std::optional<std::string> SqliteStore::get(std::string_view table, std::string_view key) const {
+Result<std::optional<std::string>> SqliteStore::read(std::string_view table, std::string_view key) const {
   if (const auto* waiting = waiting_.find(table, key)) return *waiting;
-  if (!db_) return std::nullopt;
+  if (!db_) return read_failed();
   const Use use(get_.get());
   use.bind(1, table);
   use.bind(2, key);
   const int code = use.step();
-  if (code == SQLITE_ROW) return use.column(0);
-  if (code != SQLITE_DONE) read_failed();
-  return std::nullopt;
+  if (code != SQLITE_ROW && code != SQLITE_DONE) return read_failed();
+  read_well();
+  return code == SQLITE_ROW ? std::optional(use.column(0)) : std::nullopt;
 }
 
 Store::Rows SqliteStore::page(std::string_view table, std::string_view key_prefix, std::string_view after,
                               size_t limit) const {
+  return read_page(table, key_prefix, after, limit).value_or(Rows());
+}
+
+Result<Store::Rows> SqliteStore::read_page(std::string_view table, std::string_view key_prefix, std::string_view after,
+                                           size_t limit) const {
   Rows rows;
   auto next = waiting_.rows().lower_bound(WaitingRows::Place(table, std::max(key_prefix, after)));
   // What waits up to and with `key`; a row of the file that waits for a change is told by that.
@@ -265,27 +319,34 @@ Store::Rows SqliteStore::page(std::string_view table, std::string_view key_prefi
       std::string key = use.column(0);
       if (!merge(&key) && rows.size() < limit) rows.emplace_back(std::move(key), use.column(1));
     }
-    if (code != SQLITE_DONE && code != SQLITE_ROW) read_failed();
+    if (code != SQLITE_DONE && code != SQLITE_ROW) return read_failed();
+    read_well();
   }
   merge(nullptr);
   return rows;
 }
 
-void SqliteStore::each(std::string_view table, std::string_view key_prefix,
-                       const std::function<void(std::string_view, std::string_view)>& visit) const {
+Result<void> SqliteStore::each(std::string_view table, std::string_view key_prefix,
+                               const std::function<void(std::string_view, std::string_view)>& visit) const {
   constexpr size_t kAtOnce = 500;
   std::string after;
   while (true) {
-    const Rows rows = page(table, key_prefix, after, kAtOnce);
+    HOOKD_TRY(const Rows rows, read_page(table, key_prefix, after, kAtOnce));
     for (const auto& [key, value] : rows) visit(key, value);
-    if (rows.size() < kAtOnce) return;
+    if (rows.size() < kAtOnce) return {};
     after = rows.back().first;
   }
 }
 
-void SqliteStore::read_failed() const {
-  const auto error = failure("read").error();
-  if (!std::exchange(read_error_told_, true)) log::error("the state cannot be read", {{"error", error.what}});
+Failure SqliteStore::read_failed() const {
+  auto failed = db_ ? failure("read") : fail(Errc::kConfig, "{} is not open", path());
+  if (!read_trouble_) log::error("the state cannot be read", {{"error", failed.error().what}});
+  read_trouble_ = failed.error();
+  return failed;
+}
+
+void SqliteStore::read_well() const {
+  if (std::exchange(read_trouble_, std::nullopt)) log::info("the state can be read again", {{"file", path()}});
 }
 
 // ---------------------------------------------------------------- writing

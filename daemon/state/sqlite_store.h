@@ -14,7 +14,10 @@
 //   the file is broken                     set aside as hookd.db.broken-TIME (kBroken of them stay), an error in the
 //   log,
 //                                          an empty one begun
-//   disk full, read-only, I/O error        trouble(); what was put stays in memory and is tried again every kRetry
+//   disk full, read-only, I/O error        trouble(); what was put stays in memory and is tried again every kRetry;
+//                                          what cannot be read is an error of read(), never "no such row"
+//   it is of another cluster               set aside as hookd.db.cluster-UID (kClusters of them stay) until that
+//                                          cluster comes back; its own, or an empty one, is taken up
 #pragma once
 
 #include <atomic>
@@ -43,24 +46,28 @@ class SqliteStore final : public Store {
 
   // Before anything else. Errors: kConfig, as the table above says.
   Result<void> open();
+  // Which cluster the rows are to be about, by the uid of its namespace kube-system; before any of them is used. Rows
+  // of no cluster (older versions) are taken for its own. Errors: kConfig: the files cannot be changed over.
+  Result<void> belong_to(const std::string& cluster);
 
-  std::optional<std::string> get(std::string_view table, std::string_view key) const override;
+  Result<std::optional<std::string>> read(std::string_view table, std::string_view key) const override;
   void put(std::string_view table, std::string_view key, std::string_view value) override;
   void erase(std::string_view table, std::string_view key) override;
-  void each(std::string_view table, std::string_view key_prefix,
-            const std::function<void(std::string_view, std::string_view)>& visit) const override;
+  Result<void> each(std::string_view table, std::string_view key_prefix,
+                    const std::function<void(std::string_view, std::string_view)>& visit) const override;
   Rows page(std::string_view table, std::string_view key_prefix, std::string_view after, size_t limit) const override;
   void flush() override;
   bool settled() const override { return waiting_.empty() || trouble_; }
   bool durable() const override { return true; }
   bool keeps(std::string_view) const override { return true; }
-  std::optional<Error> trouble() const override { return trouble_; }
+  std::optional<Error> trouble() const override { return trouble_ ? trouble_ : read_trouble_; }
 
   static constexpr Duration kCommitAfter = std::chrono::milliseconds(50);
   static constexpr Duration kRetry = std::chrono::seconds(5);
   static constexpr size_t kBatch = 256;          // rows in one transaction: about a millisecond
   static constexpr int kCheckpointPages = 1000;  // of 4 KiB in the WAL
   static constexpr size_t kBroken = 3;
+  static constexpr size_t kClusters = 8;
 
  private:
   struct Closer {
@@ -85,7 +92,12 @@ class SqliteStore final : public Store {
   Result<void> write_rows(size_t count);
   void in_trouble(Error error);
   void checkpoint_if_due();
-  void read_failed() const;
+  Result<Rows> read_page(std::string_view table, std::string_view key_prefix, std::string_view after,
+                         size_t limit) const;
+  Failure read_failed() const;
+  void read_well() const;
+  Result<void> move(const std::string& from, const std::string& to);  // the file is closed then
+  void keep_newest(std::string_view prefix, size_t most);
 
   Scheduler& scheduler_;
   Options options_;
@@ -96,8 +108,8 @@ class SqliteStore final : public Store {
   Timer timer_;
   SteadyTime next_try_{};  // while in trouble
   std::optional<Error> trouble_;
-  mutable bool broken_ = false;  // what SQLite said last: the file itself is damaged
-  mutable bool read_error_told_ = false;
+  mutable bool broken_ = false;                // what SQLite said last: the file itself is damaged
+  mutable std::optional<Error> read_trouble_;  // of the last read
   int wal_pages_ = 0;
   std::atomic<bool> checkpointing_ = false;
   std::jthread checkpointer_;

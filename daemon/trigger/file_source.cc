@@ -15,6 +15,11 @@ void FileSource::start() {
   look();
 }
 
+void FileSource::take_over(std::shared_ptr<const std::string> told) {
+  known_ = std::move(told);
+  first_ = !known_;
+}
+
 void FileSource::tell_existing() {
   if (!binding_.existing) return;
   FileState state(binding_.file, binding_.max_file_bytes);

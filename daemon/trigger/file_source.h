@@ -1,5 +1,6 @@
 // A source that is a file or a folder: an event when what it holds is another than before (file_state.h), with that as
-// oldData; and one at the start, without oldData, unless `existing: none`. Thread: loop only.
+// oldData; and one at the start, without oldData, unless `existing: none`. The next version of a hook goes on from what
+// the one before was told. Thread: loop only.
 //
 // Looked at when a place on the way to it was touched (base/path_watcher.h) and it was quiet for `settle`, at the
 // latest after ten times that; and once a minute in any case: file systems of the network tell nothing. What changes
@@ -20,6 +21,8 @@ class FileSource final : public SourceTrigger {
   void start() override;
   void tell_existing() override;
   void stop() override;
+  std::shared_ptr<const std::string> told() const override { return known_; }
+  void take_over(std::shared_ptr<const std::string> told) override;
   std::optional<Error> trouble() const override { return trouble_; }
   std::string what() const override { return "file " + binding_.file; }
 

@@ -125,6 +125,7 @@ void HttpSource::serve(net::ServerRequest request, const net::Responder& respond
   // A signed time may be ahead by as much as it may lie back, and the request is good for all of that.
   const int windows = binding_.timestamp_header.empty() ? 1 : 2;
   if (binding_.replay_window > Duration::zero()) seen_.forget_before(now - windows * binding_.replay_window);
+  if (join(ids, respond)) return;
   for (const std::string& id : ids)
     if (seen_.seen(id)) return refuse(respond, 409, "replayed", "this delivery was taken before");
 
@@ -134,14 +135,57 @@ void HttpSource::serve(net::ServerRequest request, const net::Responder& respond
   if (!json && !blank && says_json(lower(request.header("content-type"))))
     return refuse(respond, 400, "not JSON", fmt::format("the body is no JSON of at most {} levels", kMaxJsonDepth));
   if (!text) return refuse(respond, 415, "not text", "the body is neither JSON nor UTF-8 text");
-  if (paused()) return refuse(respond, 429, "", "too many events wait for the hook");
+  if (paused() || senders_waiting() >= kMostWaiting)
+    return refuse(respond, 429, "", "too many events wait for the hook");
   std::string body = blank ? "null" : json ? one_line(request.body) : json_string(request.body);
+  if (binding_.reply_handled) return serve_slowly(data_of(request, std::move(body)), ids, respond);
   const bool taken = emit(data_of(request, std::move(body)));
   for (const std::string& id : ids) seen_.note(id, now);
   net::ServerResponse response;
   response.status = 202;
   response.body = taken ? "queued\n" : "not of interest\n";
   respond(std::move(response));
+}
+
+// ---- `reply: handled` -----------------------------------------------------------------------------------------
+
+size_t HttpSource::senders_waiting() const {
+  size_t waiting = 0;
+  for (const auto& [ids, reply] : replies_)
+    if (const auto open = reply.lock()) waiting += open->waiting();
+  return waiting;
+}
+
+// A sender that ran out of patience sends again: that is the same event, which may still wait.
+bool HttpSource::join(const std::vector<std::string>& ids, const net::Responder& respond) {
+  std::erase_if(replies_, [](const auto& entry) { return entry.second.expired(); });
+  for (const auto& [known, reply] : replies_)
+    for (const std::string& id : ids) {
+      if (std::ranges::find(known, id) == known.end()) continue;
+      const auto open = reply.lock();
+      if (!open || open->settled()) continue;
+      if (open->waiting() >= kMostWaiting)
+        refuse(respond, 429, "", "too many wait for this delivery");
+      else
+        open->add(respond);
+      return true;
+    }
+  return false;
+}
+
+// Seen is what was handled: what was given up, or got lost, may be sent again.
+void HttpSource::serve_slowly(std::string data, std::vector<std::string> ids, const net::Responder& respond) {
+  auto reply = std::make_shared<HttpReply>(services_.scheduler, binding_.reply_within,
+                                           [this, ids, alive = std::weak_ptr(alive_)](bool handled) {
+                                             if (!handled || !alive.lock()) return;
+                                             for (const std::string& id : ids)
+                                               seen_.note(id, services_.scheduler.now());
+                                           });
+  replies_.emplace_back(std::move(ids), reply);
+  const auto answer =
+      std::make_shared<const std::function<void(bool)>>([reply](bool handled) { reply->settle(handled); });
+  reply->add(respond);
+  if (!emit(std::move(data), nullptr, answer)) reply->settle(true);  // `when`: not of interest
 }
 
 // ---- is it who it should be? ----------------------------------------------------------------------------------

@@ -4,6 +4,7 @@
 //   202 queued      401 signature or token missing or wrong      405 not a POST         409 seen before, or too old
 //   413 over maxBody      400 said to be JSON and is not      415 neither JSON nor UTF-8      429 the buffer is full
 //   503 the secret cannot be read, or the hook is going
+//   with `reply: handled` 200, 500, 503 and 504 in the place of 202: http_reply.h
 //
 // data: {"method","path","query","headers":{lower case},"body": JSON value, text, or null}, without what could be used
 // to come again: authorization, cookies, signatures.
@@ -12,6 +13,7 @@
 #include <deque>
 #include <set>
 
+#include "trigger/http_reply.h"
 #include "trigger/http_secret.h"
 #include "trigger/source_trigger.h"
 
@@ -44,6 +46,7 @@ class HttpSource final : public SourceTrigger {
 
   static constexpr Duration kPathRetry = std::chrono::seconds(5);  // the path is another hook's for now
   static constexpr size_t kMaxIdBytes = 200;
+  static constexpr size_t kMostWaiting = 64;  // senders: the daemon's address must stay open to /healthz
 
  private:
   void take_path();
@@ -53,6 +56,9 @@ class HttpSource final : public SourceTrigger {
   std::vector<std::string> delivery_ids(const net::ServerRequest& request) const;
   bool too_old(const net::ServerRequest& request) const;
   std::string data_of(const net::ServerRequest& request, std::string body) const;
+  bool join(const std::vector<std::string>& ids, const net::Responder& respond);
+  void serve_slowly(std::string data, std::vector<std::string> ids, const net::Responder& respond);
+  size_t senders_waiting() const;
   void refuse(const net::Responder& respond, int status, const char* why, std::string text);
   std::string credential_header() const;
 
@@ -60,6 +66,7 @@ class HttpSource final : public SourceTrigger {
   std::unique_ptr<net::HttpRoutes::Registration> path_;
   std::optional<Error> path_error_;
   SeenDeliveries seen_;
+  std::list<std::pair<std::vector<std::string>, std::weak_ptr<HttpReply>>> replies_;  // ids of the delivery
   Timer retry_;
   bool stopped_ = false;
 };

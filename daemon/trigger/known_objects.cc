@@ -58,7 +58,8 @@ std::vector<std::string> KnownObjects::entered(const std::string& object, const 
 }
 
 bool KnownObjects::has(const std::string& object, const std::string& uid) const {
-  return store_.get(kTable, key_of(object, uid)).has_value();
+  const auto row = store_.read(kTable, key_of(object, uid));
+  return !row || row->has_value();  // what cannot be read may be there: better told twice than never
 }
 
 void KnownObjects::forget(const std::string& object, const std::string& uid) {

@@ -59,7 +59,9 @@ void MissedDeletions::next() {
     settle_front(true);
   }
   done_ = true;
-  if (told_ > 0) log::info("objects went while hookd was down, their deletions are told", {{"objects", told_}});
+  if (told_ > 0)
+    log::info("objects went while hookd was down, their deletions are told",
+              {{"hook", seams_.hook}, {"binding", seams_.binding}, {"objects", told_}});
 }
 
 void MissedDeletions::settle_front(bool gone) {
@@ -99,14 +101,15 @@ void MissedDeletions::answered(Result<kube::ApiResponse> result) {
     gone = *uid != row.uid || !seams_.matches(result->body);
     if (!gone) {
       doubtful_ = true;
-      log::warn("an object is not in the list, but there: it is not told as deleted", {{"object", row.object}});
+      log::warn("an object is not in the list, but there: it is not told as deleted",
+                {{"hook", seams_.hook}, {"binding", seams_.binding}, {"object", row.object}});
     }
   } else {
     const Error& error = result.error();
     const bool no_such_object = error.code == Errc::kNotFound && !apply::is_unserved_type(error);
     if (!no_such_object && error.code != Errc::kForbidden) {
       log::warn("cannot see whether an object went while hookd was down, will ask again",
-                {{"object", row.object}, {"error", error.what}});
+                {{"hook", seams_.hook}, {"binding", seams_.binding}, {"object", row.object}, {"error", error.what}});
       timer_ = scheduler_.after(kAskAgain, [this] { next(); });
       return;
     }

@@ -37,6 +37,7 @@ class MissedDeletions {
     std::function<void(const Row&)> tell;
     std::function<bool(const std::string& object)> matches;  // labels of the object's text, as far as can be said
     std::function<std::shared_ptr<const kube::ResourceType>()> type;
+    std::string hook{}, binding{};  // for the log
   };
 
   MissedDeletions(KnownObjects& known, kube::Api& api, Scheduler& scheduler, Seams seams);

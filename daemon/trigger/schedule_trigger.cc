@@ -48,7 +48,12 @@ void ScheduleTrigger::take_up() {
     store_ = nullptr;
     return;
   }
-  const auto text = store_->get("ticked", hook_->name + "\n" + binding_.name);
+  const auto row = store_->read("ticked", hook_->name + "\n" + binding_.name);
+  if (!row) {  // what stands there stays, for the next start
+    store_ = nullptr;
+    return;
+  }
+  const auto& text = *row;
   const auto at = text ? json_string_at(*text, {"at"}) : std::nullopt;
   const auto last = at ? parse_rfc3339(*at) : fail(Errc::kDecode, "none");
   // Another schedule than then, or a clock that was wrong: as if it were the first start.
@@ -81,7 +86,7 @@ void ScheduleTrigger::remember(WallTime at) {
 }
 
 void ScheduleTrigger::handled() {
-  if (store_ && ticked_) remember(*ticked_);
+  if (store_ && told_) remember(*told_);
 }
 
 void ScheduleTrigger::arm() {
@@ -134,6 +139,7 @@ void ScheduleTrigger::skipped() {
 }
 
 void ScheduleTrigger::tick() {
+  told_ = ticked_;
   const std::string key = "schedule/" + binding_.name;
   if (binding_.overlap == hook::ScheduleBinding::Overlap::kSkip && busy_(key)) return skipped();
   hook::Event event;

@@ -32,7 +32,7 @@ class ScheduleTrigger {
                   Random& random, metrics::Registry& metrics, Emit emit,
                   std::function<bool(const std::string& key)> busy, state::Store* store = nullptr);
   void start();
-  void handled();  // the call of a tick is over, well or given up
+  void handled();  // the call of the newest tick that was told is over, well or given up
   void tick();     // one now, whatever the time (`hookd run --once`)
 
   const hook::ScheduleBinding& binding() const { return binding_; }
@@ -64,7 +64,8 @@ class ScheduleTrigger {
   Emit emit_;
   std::function<bool(const std::string&)> busy_;
   state::Store* store_;             // null: nothing is kept
-  std::optional<WallTime> ticked_;  // the planned time of the last tick
+  std::optional<WallTime> ticked_;  // the planned time of the last tick; it may wait for its jitter
+  std::optional<WallTime> told_;    // of the last one that was told, or skipped
   std::optional<Cron> cron_;
   std::optional<WallTime> next_;  // without jitter
   SteadyTime armed_at_{};

@@ -5,6 +5,7 @@
 #include "base/json_read.h"
 #include "base/json_writer.h"
 #include "base/log.h"
+#include "filter/running.h"
 #include "kube/base64.h"
 #include "trigger/command_source.h"
 #include "trigger/file_source.h"
@@ -87,8 +88,10 @@ std::string SourceTrigger::key_of(const std::string& data) {
   return key;
 }
 
-bool SourceTrigger::emit(std::string data, std::shared_ptr<const std::string> old) {
+bool SourceTrigger::emit(std::string data, std::shared_ptr<const std::string> old,
+                         std::shared_ptr<const std::function<void(bool)>> answer) {
   const metrics::Labels labels{{"hook", hook_->name}, {"binding", binding_.name}};
+  const filter::RunsFor names(hook_->name, binding_.name);
   if (binding_.when) {
     const auto holds = binding_.when->test(data);
     if (!holds) {
@@ -108,6 +111,7 @@ bool SourceTrigger::emit(std::string data, std::shared_ptr<const std::string> ol
   event.ticket = take_ticket(data.size() + (old ? old->size() : 0));
   event.data = std::make_shared<const std::string>(std::move(data));
   event.old_data = std::move(old);
+  event.answer = std::move(answer);
   services_.metrics.count("hookd_source_events_total", labels);
   services_.metrics.count("hookd_events_total",
                           {{"hook", hook_->name}, {"binding", binding_.name}, {"type", "Source"}});

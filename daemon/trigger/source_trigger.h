@@ -58,6 +58,15 @@ class SourceTrigger {
 
   // An event by hand (a step of a test, `hookd play`). `data` and `old` are JSON texts.
   void give(std::string data, std::shared_ptr<const std::string> old);
+  // What it told last, for the source of the next version of the hook; null: there is nothing to know.
+  virtual std::shared_ptr<const std::string> told() const { return nullptr; }
+  // Before start(): what the source of the version before told last. That is not told again.
+  virtual void take_over(std::shared_ptr<const std::string> told) { static_cast<void>(told); }
+  // Equal for two sources of which one can take over from the other: what they look at, and what of it is an event.
+  std::string identity() const {
+    return binding_.name + "\n" + what() + "\n" + (binding_.when ? binding_.when->expression() : "");
+  }
+
   // The ticket of an event that an older version of the hook left.
   void adopt(hook::Event& event);
 
@@ -72,7 +81,8 @@ class SourceTrigger {
   SourceTrigger(std::shared_ptr<const hook::Hook> hook, const hook::SourceBinding& binding, SourceServices services,
                 Emit emit);
   // `data`: JSON text without line breaks. False = `when` did not hold.
-  bool emit(std::string data, std::shared_ptr<const std::string> old = nullptr);
+  bool emit(std::string data, std::shared_ptr<const std::string> old = nullptr,
+            std::shared_ptr<const std::function<void(bool)>> answer = nullptr);
   void dropped(const char* why, double count = 1);
   bool seldom();          // true once a minute: what may come a thousand times a second is logged like this
   virtual void full() {}  // from inside emit()

@@ -7,6 +7,7 @@
 #include "base/json_read.h"
 #include "base/log.h"
 #include "base/time.h"
+#include "filter/running.h"
 
 namespace hookd::trigger {
 namespace {
@@ -110,6 +111,8 @@ void WatchTrigger::look_for_missed() {
   seams.look = [this](const KnownObjects::Row& row) { return look(row); };
   seams.tell = [this](const KnownObjects::Row& row) { tell_gone(row.object, row.uid); };
   seams.type = [this] { return type_; };
+  seams.hook = hook_->name;
+  seams.binding = binding_.name;
   seams.matches = [this](const std::string& text) {
     if (!binding_.label_selector) return true;
     cache::LabelSelector::Labels labels;
@@ -168,6 +171,7 @@ bool WatchTrigger::takes_part(const cache::Object& object, std::string_view text
   if (!names_.empty() && !names_.contains(object.name)) return false;
   if (namespaces_ && !namespaces_->contains(object.ns)) return false;
   if (!binding_.when) return true;
+  const filter::RunsFor names(hook_->name, binding_.name);
   const auto holds = binding_.when->test(text);
   if (!holds) filter_failed("when", object.key(), holds.error());
   return holds && *holds;
@@ -311,6 +315,7 @@ void WatchTrigger::keep(Member& member, const cache::ObjectPtr& object, std::sha
 
 std::shared_ptr<const std::string> WatchTrigger::value_of(std::string_view text, const std::string& key) {
   if (!binding_.value) return nullptr;
+  const filter::RunsFor names(hook_->name, binding_.name);
   auto value = binding_.value->run(text);
   if (!value) {
     filter_failed("value", key, value.error());
@@ -321,6 +326,7 @@ std::shared_ptr<const std::string> WatchTrigger::value_of(std::string_view text,
 
 // nullopt: the object does not tell (now), so that the time at which it was first seen counts.
 std::optional<WallTime> WatchTrigger::since_of(std::string_view text, const std::string& key) {
+  const filter::RunsFor names(hook_->name, binding_.name);
   const auto raw = binding_.since->run(text);
   if (!raw) {
     filter_failed("since", key, raw.error());

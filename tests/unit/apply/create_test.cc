@@ -58,6 +58,30 @@ TEST_F(CreateTest, ExistingObjectThatIsOnItsWayOut) {
   }
 }
 
+// An earlier attempt of the same call made it, and news led to the same answer.
+TEST_F(CreateTest, WhatAnEarlierAttemptMadeIsFineAndANamesakeIsNot) {
+  auto again = create("Create");
+  again.made_uid = "u1";
+  api.on("POST", kMaps, exists());
+  api.on("GET", kMap, managed_by("somebody")).on("GET", kMap, managed_by("somebody"));
+  api.on("GET", kMap, refused(403, "Forbidden", "no get"));
+  EXPECT_EQ(apply(again).kind, Kind::kNotNeeded);
+  again.made_uid = "u0";
+  EXPECT_EQ(apply(again).kind, Kind::kRefused);
+  EXPECT_EQ(apply(again).kind, Kind::kNotNeeded);  // who may make it need not be allowed to read it
+}
+
+// It went since, and the answer to making it anew was lost: what is there is by that request, not in the way.
+TEST_F(CreateTest, WhatAnEarlierAttemptMadeAndTheAnswerLostOfMakingItAnew) {
+  auto again = create("Create");
+  again.made_uid = "u0";
+  api.on("POST", kMaps, cut()).on("POST", kMaps, exists());
+  api.on("GET", kMap, not_found()).on("GET", kMap, managed_by("hookd-test-hook"));
+  const auto outcome = apply(again);
+  EXPECT_EQ(outcome.kind, Kind::kDone);
+  EXPECT_EQ(outcome.uid, "u1");
+}
+
 TEST_F(CreateTest, LostAnswerAndItIsThere) {  // A25, T36
   api.on("POST", kMaps, cut()).on("GET", kMap, managed_by("hookd-test-hook"));
   const auto outcome = apply(create("Create"));

@@ -177,9 +177,12 @@ TEST_F(EventTest, AHookInALoopOverManyObjectsIsBounded) {
 }
 
 TEST_F(EventTest, LongTextsAreCutBetweenCharacters) {  // E1
-  recorder.record(note(std::string(1023, 'x') + "é"));
+  recorder.record(note(std::string(1020, 'x') + "ééé"));
   go();
-  EXPECT_EQ(json_string_at(sent[0].body, {"message"}), std::string(1023, 'x'));
+  EXPECT_EQ(json_string_at(sent[0].body, {"message"}), std::string(1020, 'x') + "…");
+  recorder.record(note(std::string(1022, 'x') + "é"));
+  go();
+  EXPECT_EQ(json_string_at(sent[1].body, {"message"}), std::string(1022, 'x') + "é");
 }
 
 }  // namespace

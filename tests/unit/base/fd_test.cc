@@ -5,6 +5,9 @@
 #include <sys/stat.h>
 
 #include <filesystem>
+#include <thread>
+
+#include "unit/support/scratch_folder.h"
 
 namespace hookd {
 namespace {
@@ -14,12 +17,9 @@ namespace fs = std::filesystem;
 
 class FileTest : public testing::Test {
  protected:
-  FileTest() {
-    std::string pattern = testing::TempDir() + "hookd-fd-XXXXXX";
-    folder = ::mkdtemp(pattern.data());
-  }
-  ~FileTest() override { fs::remove_all(folder); }
-  std::string folder;
+  FileTest() {}
+  const test::ScratchFolder scratch;
+  const std::string& folder = scratch.path();
 };
 
 bool is_open(int fd) { return ::fcntl(fd, F_GETFD) >= 0; }
@@ -84,6 +84,32 @@ TEST_F(FileTest, ReadRegularFileTakesNeitherLinksNorPipesAndNeverBlocks) {
   EXPECT_THAT(read_regular_file(folder + "/pipe").error().what, HasSubstr("not a regular file"));
   EXPECT_THAT(read_regular_file(folder).error().what, HasSubstr("not a regular file"));
   EXPECT_EQ(read_regular_file(folder + "/x", 4).error().code, Errc::kTooLarge);
+}
+
+TEST_F(FileTest, APipeOrDeviceIsRefusedAndNeverWaitedFor) {
+  ASSERT_EQ(::mkfifo((folder + "/pipe").c_str(), 0600), 0);
+  for (const std::string& path : {folder + "/pipe", std::string("/dev/zero"), std::string("/dev/tty")}) {
+    const auto read = read_file(path);
+    ASSERT_FALSE(read) << path;
+    EXPECT_EQ(read.error().code, Errc::kConfig);
+  }
+  EXPECT_THAT(read_file(folder + "/pipe").error().what, HasSubstr("/pipe: not a regular file but a pipe or device"));
+  EXPECT_THAT(read_file(folder).error().what, HasSubstr("a folder, not a regular file"));
+}
+
+// `hookd call --object <(kubectl get … -o yaml)`: the writer may take its time.
+TEST_F(FileTest, WhatTheCommandLineNamesMayBeAPipeOrDevice) {
+  const std::string pipe = folder + "/pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  std::jthread writer([&pipe] {
+    const Fd out(::open(pipe.c_str(), O_WRONLY | O_CLOEXEC));
+    for (int i = 0; i < 2000; ++i) EXPECT_EQ(::write(out.get(), std::string(100, 'x').data(), 100), 100);
+  });
+  EXPECT_EQ(read_named_file(pipe).value_or("").size(), 200'000u);
+  EXPECT_EQ(read_named_file("/dev/null"), "");
+  EXPECT_EQ(read_named_file("/dev/zero", 1000).error().code, Errc::kTooLarge);
+  EXPECT_EQ(read_named_file(folder).error().code, Errc::kConfig);
+  EXPECT_EQ(read_named_file(folder + "/none").error().code, Errc::kNotFound);
 }
 
 }  // namespace

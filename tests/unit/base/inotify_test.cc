@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "unit/support/scratch_folder.h"
+
 namespace hookd {
 namespace {
 
@@ -15,11 +17,7 @@ namespace fs = std::filesystem;
 
 class InotifyTest : public testing::Test {
  protected:
-  InotifyTest() {
-    std::string pattern = testing::TempDir() + "hookd-inotify-XXXXXX";
-    folder = fs::canonical(::mkdtemp(pattern.data())).string();
-  }
-  ~InotifyTest() override { fs::remove_all(folder); }
+  InotifyTest() {}
   void write(const std::string& name) { std::ofstream(folder + "/" + name) << "x"; }
   bool told(int& count, Duration most = 5s) {
     const int before = count;
@@ -36,7 +34,8 @@ class InotifyTest : public testing::Test {
     return all;
   }
 
-  std::string folder;
+  const test::ScratchFolder scratch;
+  const std::string& folder = scratch.path();
   boost::asio::io_context context{1};
   AsioScheduler scheduler{context};
   int first = 0, second = 0;

@@ -2,10 +2,10 @@
 
 #include <gmock/gmock.h>
 
-#include <filesystem>
 #include <map>
 
 #include "base/fd.h"
+#include "unit/support/scratch_folder.h"
 
 namespace hookd::config {
 namespace {
@@ -23,18 +23,8 @@ EnvLookup env(std::map<std::string, std::string> values) {
 
 class DaemonConfigTest : public testing::Test {
  protected:
-  void SetUp() override {
-    folder_ = std::filesystem::path(testing::TempDir()) /
-              ("daemon_config_" + std::string(testing::UnitTest::GetInstance()->current_test_info()->name()));
-    std::filesystem::create_directories(folder_);
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-  std::string write(std::string_view text) {
-    const std::string path = (folder_ / "hookd.yaml").string();
-    EXPECT_TRUE(write_file(path, text));
-    return path;
-  }
-  std::filesystem::path folder_;
+  std::string write(std::string_view text) const { return folder_.file("hookd.yaml", text); }
+  const test::ScratchFolder folder_;
 };
 
 TEST_F(DaemonConfigTest, HasDefaults) {
@@ -50,6 +40,27 @@ TEST_F(DaemonConfigTest, HasDefaults) {
   EXPECT_FALSE(config->log_format);
 }
 
+TEST(DaemonConfig, MistypedVariableIsAnError) {
+  const auto told = [](std::vector<std::string> variables) {
+    const auto checked = check_variable_names(variables);
+    return checked ? std::string() : checked.error().what;
+  };
+  EXPECT_EQ(told({"HOOKD_DRYRUN=1"}), "HOOKD_DRYRUN: there is no such setting; did you mean HOOKD_DRY_RUN?");
+  EXPECT_THAT(told({"HOOKD_STIRCT=1", "HOOKD_LOGLEVEL="}),
+              testing::AllOf(HasSubstr("HOOKD_STRICT?"), HasSubstr("HOOKD_LOG_LEVEL?")));
+  EXPECT_EQ(told({"HOOKD_DRY_RUN=1", "HOOKD_CONFIG=/f", "HOOKD=1", "DRYRUN=1"}), "");
+  // What Kubernetes sets for a Service named hookd, what a hook is told, and what is like no setting.
+  EXPECT_EQ(told({"HOOKD_PORT=tcp://10.0.0.1:9115", "HOOKD_PORT_9115_TCP=x", "HOOKD_PORT_9115_TCP_ADDR=x",
+                  "HOOKD_PORT_9115_TCP_PORT=x", "HOOKD_PORT_9115_TCP_PROTO=x", "HOOKD_SERVICE_HOST=x",
+                  "HOOKD_SERVICE_PORT=x", "HOOKD_SERVICE_PORT_HTTP=x"}),
+            "");
+  EXPECT_EQ(told({"HOOKD_STATE_PORT=tcp://10.0.0.1:80", "HOOKD_KUBE_PORT=x", "HOOKD_KUBE_SERVICE_PORT=x"}), "");
+  EXPECT_EQ(told({"HOOKD_HOOK=a", "HOOKD_BINDING=a", "HOOKD_CALL_ID=a", "HOOKD_ATTEMPT=1", "HOOKD_ANSWER=/a",
+                  "HOOKD_MODE=worker", "HOOKD_CHILD_ID=a"}),
+            "");
+  EXPECT_EQ(told({"HOOKD_IMAGE=x", "HOOKD_BIN=x", "HOOKD_SERVER=embedded", "HOOKD_TEST_KEEP=1"}), "");
+}
+
 TEST_F(DaemonConfigTest, MetacontrollerIsASwitchOrAMap) {
   const auto read = [&](const std::string& text, std::map<std::string, std::string> variables = {}) {
     return load_daemon_config(text.empty() ? "" : write(text), env(std::move(variables)));
@@ -60,7 +71,7 @@ TEST_F(DaemonConfigTest, MetacontrollerIsASwitchOrAMap) {
   EXPECT_TRUE(read("metacontroller: {}")->metacontroller.enabled);
   const auto whole = read(
       "metacontroller: {applyStrategy: server-side-apply, ssaFieldManager: me, targetLabelSelector: a=b, workers: 7,"
-      " execFolder: programs, builtInParents: true}",
+      " execFolder: programs, builtInParents: true, guard: {deletes: 20/1m}}",
       {{"HOOKD_METACONTROLLER", "true"}});
   ASSERT_TRUE(whole) << whole.error().what;
   const auto& map = whole->metacontroller;
@@ -68,7 +79,10 @@ TEST_F(DaemonConfigTest, MetacontrollerIsASwitchOrAMap) {
   EXPECT_EQ(map.ssa_field_manager, "me");
   EXPECT_EQ(map.target_label_selector, "a=b");
   EXPECT_EQ(map.workers, 7);
-  EXPECT_EQ(map.exec_folder, (std::filesystem::canonical(folder_) / "programs").string());
+  EXPECT_EQ(map.guard, (Guard{Guard::Rate{20, std::chrono::minutes(1)}, std::nullopt}));
+  EXPECT_THAT(read("metacontroller: {guard: {deletes: 20}}").error().what,
+              HasSubstr("metacontroller.guard.deletes: \"20\" does not say within which time"));
+  EXPECT_EQ(map.exec_folder, folder_.path("programs"));
   EXPECT_FALSE(read("metacontroller: {workers: 7}", {{"HOOKD_METACONTROLLER", "false"}})->metacontroller.enabled);
   EXPECT_THAT(read("metacontroller: maybe").error().what, HasSubstr("metacontroller"));
   EXPECT_THAT(read("metacontroller: {worker: 1}").error().what, HasSubstr("did you mean \"workers\""));
@@ -103,7 +117,7 @@ TEST_F(DaemonConfigTest, TheEnvironmentOverridesTheFile) {
       "hooks: [a, /b]\nlisten: none\nconcurrency: 3\nlog: {level: warn, format: json}\nkube: {qps: 0, burst: 7}\n");
   auto config = load_daemon_config(path, env({}));
   ASSERT_TRUE(config) << config.error().what;
-  EXPECT_THAT(config->hooks, ElementsAre((folder_ / "a").string(), "/b")) << "from the file's folder";
+  EXPECT_THAT(config->hooks, ElementsAre(folder_.path("a"), "/b")) << "from the file's folder";
   EXPECT_EQ(config->listen, "");
   EXPECT_EQ(config->log_level, log::Level::kWarn);
   EXPECT_EQ(config->log_format, log::Format::kJson);
@@ -153,7 +167,7 @@ TEST_F(DaemonConfigTest, TakesTheControlSocketAndHowManyRunsAreKept) {
   const std::string path = write("control: c.sock\nruns: {keep: 5, bytes: 1Mi}\n");
   config = load_daemon_config(path, env({}));
   ASSERT_TRUE(config) << config.error().what;
-  EXPECT_EQ(config->control, (folder_ / "c.sock").string());
+  EXPECT_EQ(config->control, folder_.path("c.sock"));
   EXPECT_EQ(config->runs_keep, 5);
   EXPECT_EQ(config->runs_bytes, 1u << 20);
   config =
@@ -166,7 +180,7 @@ TEST_F(DaemonConfigTest, TakesTheControlSocketAndHowManyRunsAreKept) {
 }
 
 TEST_F(DaemonConfigTest, AMissingFileIsAnErrorAndAnEmptyOneIsNot) {
-  EXPECT_EQ(load_daemon_config((folder_ / "gone.yaml").string(), env({})).error().code, Errc::kNotFound);
+  EXPECT_EQ(load_daemon_config(folder_.path("gone.yaml"), env({})).error().code, Errc::kNotFound);
   EXPECT_TRUE(load_daemon_config(write("# nothing\n"), env({})));
   EXPECT_FALSE(load_daemon_config(write("a: 1\n---\nb: 1\n"), env({})));
 }
@@ -174,7 +188,7 @@ TEST_F(DaemonConfigTest, AMissingFileIsAnErrorAndAnEmptyOneIsNot) {
 TEST_F(DaemonConfigTest, StateIsKeptInOnePlace) {
   const auto folder = load_daemon_config(write("stateDir: state\n"), env({}));
   ASSERT_TRUE(folder) << folder.error().what;
-  EXPECT_EQ(folder->state_dir, (folder_ / "state").string()) << "against the file's folder";
+  EXPECT_EQ(folder->state_dir, folder_.path("state")) << "against the file's folder";
   const auto place = load_daemon_config(write("state: {configMap: hookd/kept.v1}\n"), env({}));
   ASSERT_TRUE(place) << place.error().what;
   EXPECT_EQ(place->state_config_map, "hookd/kept.v1");

@@ -2,9 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstdlib>
+#include <thread>
 
 #include "filter/jq_program.h"
+#include "filter/running.h"
 
 namespace hookd::filter {
 namespace {
@@ -184,6 +187,29 @@ TEST(Filter, IndicesOfAnEmptyStringEnds) {
 
 TEST(JqProgram, BigNumbersAreRoundedByJq) {
   EXPECT_EQ((*JqProgram::compile(".a"))->run(R"({"a":9007199254740993})", 1)->front(), "9007199254740992");
+}
+
+// An expression that never ends stops its thread: another one must be able to tell which it is.
+TEST(Running, TellsFromAnotherThreadWhatIsBeingRunAndForWhom) {
+  EXPECT_FALSE(running());
+  std::atomic<bool> over = false;
+  std::optional<Running> seen;
+  std::thread looker([&] {
+    while (!over && !seen) seen = running();
+  });
+  const std::string expression = "reduce range(300000) as $i (0; . + $i)";
+  const auto filter = compiled(expression);
+  {
+    const RunsFor names("my-hook", "pods");
+    EXPECT_TRUE(filter->run("1"));
+  }
+  over = true;
+  looker.join();
+  ASSERT_TRUE(seen);
+  EXPECT_EQ(seen->expression, expression);
+  EXPECT_EQ(seen->hook, "my-hook");
+  EXPECT_EQ(seen->binding, "pods");
+  EXPECT_FALSE(running());
 }
 
 }  // namespace

@@ -162,11 +162,26 @@ TEST_F(BreakerTest, AsksWhoeverWaitsInTurn) {
 TEST_F(BreakerTest, IsSharedByEndpointAndForgottenWhenNobodyUsesIt) {
   EXPECT_EQ(all.of("https://x:443", ""), breaker);
   EXPECT_NE(all.of("https://y:443", ""), breaker);
-  fail(5);
-  breaker.reset();
-  EXPECT_FALSE(all.of("https://x:443", "")->ready()) << "a changed hook begins with what is known";
-  all.of("https://z:443", "");
   EXPECT_THAT(metrics.text(), Not(HasSubstr("https://y:443")));
+  fail(5);
+  auto next = all.of("https://x:443", "");
+  breaker.reset();
+  EXPECT_FALSE(next->ready()) << "a changed hook begins with what is known";
+  // The hook got another URL, or is gone: nobody would ever probe this one.
+  next.reset();
+  EXPECT_EQ(gauge(), "none");
+  EXPECT_TRUE(all.of("https://x:443", "")->ready());
+}
+
+TEST_F(BreakerTest, TheGaugeIsOfAllWaysToTheEndpoint) {
+  const auto other = all.of("https://x:443", "other certificates");
+  fail(5);
+  auto third = all.of("https://x:443", "and others");
+  EXPECT_EQ(gauge(), "1") << "one is open, whoever comes";
+  third.reset();
+  EXPECT_EQ(gauge(), "1") << "or goes";
+  breaker.reset();
+  EXPECT_EQ(gauge(), "0");
 }
 
 }  // namespace

@@ -23,7 +23,9 @@ class CallStateTest : public testing::Test {
     event.object = test::make_object("a", name, uid, "1");
     return event;
   }
-  static std::string text(const std::shared_ptr<const std::string>& state) { return state ? *state : "none"; }
+  static std::string text(const Result<std::shared_ptr<const std::string>>& state) {
+    return !state ? "unread" : *state ? **state : "none";
+  }
 
   state::MemoryStore store;
   StateOptions per_hook{StateOptions::Per::kHook, 20};

@@ -58,6 +58,21 @@ TEST(HookEnvironment, InheritEnvFalseKeepsOnlyWhatEveryProgramNeeds) {
   EXPECT_THAT(env, Each(Not(StartsWith("SECRET="))));
 }
 
+TEST(HookEnvironment, AnotherUserDoesNotGetTheDaemonsHome) {
+  const auto home_of = [](const std::string& user, std::map<std::string, std::string> env) {
+    Hook hook = a_hook();
+    hook.run.user = user;
+    hook.run.env = std::move(env);
+    for (const std::string& entry : hook_environment(hook, {}, kDaemon))
+      if (entry.starts_with("HOME=")) return entry;
+    return std::string("none");
+  };
+  EXPECT_EQ(home_of("", {}), "HOME=/root");
+  EXPECT_EQ(home_of("nobody", {}), "none");  // process/exec_shim sets it
+  EXPECT_EQ(home_of("1000:1000", {{"HOME", "/srv"}}), "HOME=/srv");
+  EXPECT_EQ(home_of(":1000", {}), "HOME=/root");  // only another group
+}
+
 TEST(HookEnvironment, AListNamesWhatIsInheritedBesides) {
   Hook hook = a_hook();
   hook.run.inherit_all = false;

@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 
 #include "base/json_read.h"
+#include "base/log_room.h"
 #include "unit/support/log_tap.h"
+#include "unit/support/stuck_log.h"
 
 namespace hookd::hook {
 namespace {
@@ -90,6 +92,16 @@ TEST_F(HookLogTest, TheRecordIsValidJsonWhateverTheHookWrites) {
   }
   log::start({.level = Level::kDebug, .format = log::Format::kText});
   log::shutdown();
+}
+
+TEST(HookLogRoom, AHookThatSaysTooMuchDoesNotPushOutWhatHookdSays) {
+  test::StuckLog stuck;
+  for (size_t i = 0; i < 4 * log::kQueueRecords; ++i) {
+    if (i == log::kQueueRecords / 2) log::info("deleted Pod a/b");
+    log_hook_line({"h", "", "c1"}, "chatter");
+  }
+  EXPECT_GT(log::lost_lines(), log::kQueueRecords);
+  EXPECT_THAT(stuck.end(), testing::AllOf(HasSubstr("deleted Pod a/b"), HasSubstr("log lines are missing")));
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "base/fd.h"
+#include "unit/support/scratch_folder.h"
 
 namespace hookd::hook {
 namespace {
@@ -222,16 +223,7 @@ TEST(NativeLoader, KeepsTheGoodHookBesideABrokenOne) {
 
 class HookFolder : public testing::Test {
  protected:
-  void SetUp() override {
-    std::string pattern = testing::TempDir() + "/hooks_XXXXXX";
-    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-    folder_ = fs::canonical(pattern).string();
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-  void write(const std::string& path, std::string_view text, unsigned mode = 0644) {
-    fs::create_directories(fs::path(folder_ + "/" + path).parent_path());
-    ASSERT_TRUE(write_file(folder_ + "/" + path, text, mode));
-  }
+  void write(const std::string& path, std::string_view text, unsigned mode = 0644) { scratch_.file(path, text, mode); }
   void write_hook(const std::string& path, std::string_view name) {
     write(path, fmt::format("apiVersion: hookd/v1\nkind: Hook\nmetadata: {{name: {}}}\nspec:\n  run: {{command: "
                             "[sh]}}\n  startup: {{}}\n",
@@ -244,7 +236,8 @@ class HookFolder : public testing::Test {
     return out;
   }
   std::string errors() { return lines_of(result_.errors, folder_); }
-  std::string folder_;
+  const test::ScratchFolder scratch_;
+  const std::string& folder_ = scratch_.path();
   LoadResult result_;
 };
 

@@ -4,8 +4,6 @@
 #include <gmock/gmock.h>
 
 #include <deque>
-#include <filesystem>
-
 #include "base/json_read.h"
 #include "unit/support/hook_world.h"
 #include "unit/support/log_tap.h"
@@ -87,8 +85,6 @@ class ScriptedReconciler final : public Reconciler {
 class PassRunTest : public testing::Test, protected test::HookWorld {
  protected:
   PassRunTest() {
-    std::string pattern = testing::TempDir() + "hookd-pass-XXXXXX";
-    options.runtime_dir = ::mkdtemp(pattern.data());
     options.default_namespace = "a";
     for (const auto& type : {test::pods(), test::deployments()}) cluster.serve(type);
     hook->name = "h";
@@ -100,7 +96,6 @@ class PassRunTest : public testing::Test, protected test::HookWorld {
       child->exit(exit_code);
     };
   }
-  ~PassRunTest() override { std::filesystem::remove_all(options.runtime_dir); }
 
   Pass::Ask ask(bool whole = false) {
     auto call = std::make_shared<Call>();

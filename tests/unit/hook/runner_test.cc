@@ -10,6 +10,7 @@
 #include "base/fd.h"
 #include "base/json_read.h"
 #include "kube/discovery.h"
+#include "state/memory_store.h"
 #include "unit/support/hook_world.h"
 #include "unit/support/log_tap.h"
 
@@ -30,9 +31,6 @@ using ExitKind = process::ChildExit::Kind;
 class RunnerTest : public testing::Test, protected test::HookWorld {
  protected:
   RunnerTest() {
-    std::string pattern = testing::TempDir() + "hookd-runner-XXXXXX";
-    folder = ::mkdtemp(pattern.data());
-    options.runtime_dir = folder;
     options.default_namespace = "a";
     options.environment = {"PATH=/bin"};
     for (const auto& type : {test::pods(), test::nodes(), test::deployments()}) cluster.serve(type);
@@ -55,7 +53,6 @@ class RunnerTest : public testing::Test, protected test::HookWorld {
     snapshots["pods"].type = std::make_shared<const kube::ResourceType>(test::pods());
     make();
   }
-  ~RunnerTest() override { std::filesystem::remove_all(folder); }
 
   void make() {
     runner = std::make_unique<Runner>(hook, RunnerServices{scheduler, random, launcher, applier, metrics, options},
@@ -138,7 +135,6 @@ class RunnerTest : public testing::Test, protected test::HookWorld {
   static Error unavailable() { return {Errc::kUnavailable, "etcd has no leader", 503, "ServiceUnavailable", 100ms}; }
   static Error invalid() { return {Errc::kInvalid, "spec is wrong", 422, "Invalid", {}}; }
 
-  std::string folder;
   std::shared_ptr<Hook> hook = std::make_shared<Hook>();
   std::map<std::string, Snapshot> snapshots;
   std::vector<std::string> gathered;
@@ -364,7 +360,7 @@ TEST_F(RunnerTest, AnAnswerFileThatCannotBeReadIsAFailureNotAnEmptyAnswer) {
   run(pod_event("x", "u1"));
   ASSERT_EQ(::mkfifo(launcher.last().environment("HOOKD_ANSWER").c_str(), 0600), 0);
   EXPECT_THAT(answer("").item.carry.last_error, HasSubstr("not a regular file"));  // and it did not block
-  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder), {}), 0);
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(runtime.path()), {}), 0);
 }
 
 TEST_F(RunnerTest, AnAnswerFileOfAHookThatFailedIsThrownAway) {
@@ -420,6 +416,33 @@ TEST_F(RunnerTest, StderrGoesToTheLogWithItsLevels) {
   EXPECT_EQ(tap.count("no end hook=h"), 1u);
 }
 
+// Without its state the hook would do once more what it did already.
+TEST_F(RunnerTest, WhileItsStateCannotBeReadTheHookIsNotCalled) {
+  struct Unreadable final : state::MemoryStore {
+    Result<std::optional<std::string>> read(std::string_view table, std::string_view key) const override {
+      if (broken && table == "state") return fail(Errc::kConfig, "disk I/O error");
+      return MemoryStore::read(table, key);
+    }
+    bool broken = false;
+  } store;
+  hook->state = StateOptions{StateOptions::Per::kHook, 100};
+  runner = std::make_unique<Runner>(
+      hook, RunnerServices{scheduler, random, launcher, applier, metrics, options, nullptr, &store},
+      [this](const std::string& binding) { return snapshots.at(binding); });
+  run(pod_event("x", "u1"));
+  answer(R"({"state":7})");
+  store.broken = true;
+  run(pod_event("x", "u1"));
+  const Ended unread = settle();
+  EXPECT_EQ(unread.verdict, Verdict::kNotTried);
+  EXPECT_THAT(unread.item.carry.last_error, HasSubstr("its state cannot be read: disk I/O error"));
+  EXPECT_EQ(launcher.started.size(), 1u);
+  store.broken = false;
+  run(again(unread));
+  EXPECT_EQ(json_raw_at(launcher.last().read_input(), {"state"}), "7");
+  answer("");
+}
+
 // ---------------------------------------------------------------- what is applied, and again
 
 TEST_F(RunnerTest, ARetryAfterAPartialFailureDoesOnlyWhatIsLeft) {
@@ -469,6 +492,24 @@ TEST_F(RunnerTest, NewsMeansANewCallThatDoesNotRepeatWhatSucceeded) {
   EXPECT_EQ(std::ranges::count(writes, "DELETE /api/v1/namespaces/a/pods/z"), 1);
   EXPECT_EQ(std::ranges::count(writes, "PATCH /api/v1/namespaces/a/pods/y"), 2);
   EXPECT_EQ(std::ranges::count(writes, "PATCH /api/v1/namespaces/a/pods/x"), 1);
+}
+
+// What the first attempt made was taken away before the hook was called with news: it says again that it is to be
+// there.
+TEST_F(RunnerTest, WithNewsWhatWasMadeIsMadeAgainIfItWent) {
+  make_pod("y", "u2");
+  fail_next("PATCH /api/v1/namespaces/a/pods/y", unavailable());
+  const std::string output =
+      R"({"operation":"Create","object":{"apiVersion":"v1","kind":"Pod","metadata":{"name":"new","namespace":"a"}}})" +
+      label_pod("y", "two");
+  cluster.keeps_writes = true;
+  run(pod_event("x", "u1"));
+  const Ended first = answer(output);
+  ASSERT_TRUE(cluster.has(test::pods(), "a", "new"));
+  cluster.remove(test::pods(), "a", "new");
+  run(again(first, {pod_event("x", "u1", Event::Type::kModified, "2")}));
+  EXPECT_EQ(answer(output).verdict, Verdict::kDone);
+  EXPECT_TRUE(cluster.has(test::pods(), "a", "new"));
 }
 
 TEST_F(RunnerTest, RepeatTrueIsRepeated) {
@@ -714,6 +755,17 @@ TEST_F(RunnerTest, RequeueAfterSurvivesARetryOfWhatIsLeft) {
   EXPECT_FALSE(first.requeue);
   run(again(first));
   EXPECT_EQ(settle().requeue, Duration(20s));
+}
+
+TEST_F(RunnerTest, ARequeueOperationOfTheNextAnswerHoldsThoughItWasAnsweredBefore) {
+  make_pod("y", "u2");
+  fail_next("PATCH /api/v1/namespaces/a/pods/y", unavailable());
+  const std::string output = label_pod("y", "two") + R"({"operation":"Requeue","after":"20s"})";
+  run(pod_event("x", "u1"));
+  const Ended first = answer(output);
+  scheduler.advance(10min);
+  run(again(first));
+  EXPECT_EQ(answer(output).requeue, Duration(20s));
 }
 
 TEST_F(RunnerTest, MetricsOfAHookAreItsOwn) {

@@ -10,6 +10,7 @@
 #include "unit/support/fake_launcher.h"
 #include "unit/support/log_tap.h"
 #include "unit/support/objects.h"
+#include "unit/support/scratch_folder.h"
 #include "unit/support/scripted_transport.h"
 
 namespace hookd::hook {
@@ -30,18 +31,12 @@ std::string text_of(const test::LogTap& tap) {
 class UrlCallerTest : public testing::Test {
  protected:
   UrlCallerTest() {
-    std::string pattern = testing::TempDir() + "hookd-url-XXXXXX";
-    folder = ::mkdtemp(pattern.data());
     hook->name = "h";
     hook->run.mode = Run::Mode::kUrl;
     hook->run.url.url = "https://hooks.example.com/pods?key=q5";
   }
-  ~UrlCallerTest() override { std::filesystem::remove_all(folder); }
 
-  std::string file(const std::string& name, const std::string& content) {
-    std::ofstream(folder + "/" + name) << content;
-    return folder + "/" + name;
-  }
+  std::string file(const std::string& name, const std::string& content) { return scratch.file(name, content); }
 
   void make() {
     caller = std::make_unique<UrlCaller>(
@@ -88,7 +83,8 @@ class UrlCallerTest : public testing::Test {
   Breakers breakers{scheduler, random, metrics};
   std::shared_ptr<Hook> hook = std::make_shared<Hook>();
   std::unique_ptr<UrlCaller> caller;
-  std::string folder;
+  const test::ScratchFolder scratch;
+  const std::string& folder = scratch.path();
   std::vector<Reply> replies;
 };
 
@@ -241,7 +237,8 @@ TEST_F(UrlCallerTest, OpensTheBreakerAndProbesWithoutUsingUpAttempts) {
     EXPECT_TRUE(failed.counted);
   }
   EXPECT_FALSE(caller->ready());
-  EXPECT_THAT(caller->trouble().value(), HasSubstr("https://hooks.example.com:443: 5 failures in a row (status 503)"));
+  EXPECT_THAT(caller->trouble().value(),
+              HasSubstr("https://hooks.example.com:443/pods: 5 failures in a row (status 503)"));
   // Whoever does not ask first is told to wait, and nothing is sent.
   const size_t sent = transport.asked.size();
   const Reply waits = call([](auto&) { ADD_FAILURE(); });
@@ -271,6 +268,16 @@ TEST_F(UrlCallerTest, AnothersWrongCertificateShutsNobodyOut) {
   hook->run.url.server_name = "elsewhere.example.com";
   for (int i = 0; i < 5; ++i)
     call([](auto& asked) { asked.refuse("the certificate is not for elsewhere.example.com"); });
+  EXPECT_FALSE(caller->ready());
+  EXPECT_TRUE(good->ready());
+}
+
+TEST_F(UrlCallerTest, AnotherHookOfTheSameHostThatHangsShutsNobodyOut) {
+  make();
+  const auto good = std::move(caller);
+  hook = std::make_shared<Hook>(*hook);
+  hook->run.url.url = "https://hooks.example.com/hangs";
+  for (int i = 0; i < 5; ++i) call([](auto& asked) { asked.done(fail(Errc::kTimeout, "no answer")); });
   EXPECT_FALSE(caller->ready());
   EXPECT_TRUE(good->ready());
 }
@@ -309,12 +316,13 @@ TEST_F(UrlCallerTest, SecretsAreInNoText) {
                            Not(HasSubstr("header-value")), Not(HasSubstr("q5"))));
 }
 
-TEST(EndpointOf, IsSchemeHostAndPort) {
-  EXPECT_EQ(endpoint_of("https://Hooks.example.com/a?b"), "https://hooks.example.com:443");
+TEST(EndpointOf, IsTheUrlWithItsPortAndWithoutQuery) {
+  EXPECT_EQ(endpoint_of("https://me:pw@Hooks.example.com/A?b"), "https://hooks.example.com:443/A");
+  EXPECT_EQ(endpoint_of("http://h/"), "http://h:80");
   EXPECT_EQ(endpoint_of("http://h"), "http://h:80");
-  EXPECT_EQ(endpoint_of("http://h:8080/x:y"), "http://h:8080");
-  EXPECT_EQ(endpoint_of("http://[::1]/x"), "http://[::1]:80");
-  EXPECT_EQ(endpoint_of("http://[::1]:90/x"), "http://[::1]:90");
+  EXPECT_EQ(endpoint_of("http://h:8080/x:y"), "http://h:8080/x:y");
+  EXPECT_EQ(endpoint_of("http://[::1]/x"), "http://[::1]:80/x");
+  EXPECT_EQ(endpoint_of("http://[::1]:90/x"), "http://[::1]:90/x");
   EXPECT_EQ(endpoint_of("ftp://h"), "");
   EXPECT_EQ(endpoint_of("h/x"), "");
 }

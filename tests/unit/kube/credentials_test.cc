@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "unit/kube/test_files.h"
+#include "unit/support/scratch_folder.h"
 
 namespace hookd::kube {
 namespace {
@@ -30,14 +31,14 @@ class CredentialsTest : public testing::Test {
 
   // As kubelet does it: a new folder, then the link is renamed over (A22).
   void swap_token(const std::string& version, const std::string& token) {
-    folder_.write(version + "/token", token);
+    folder_.file(version + "/token", token);
     std::filesystem::create_symlink(version, folder_.path("..new"));
     std::filesystem::rename(folder_.path("..new"), folder_.path("..data"));
     if (!std::filesystem::exists(folder_.path("token")))
       std::filesystem::create_symlink("..data/token", folder_.path("token"));
   }
 
-  test::TempFolder folder_;
+  const hookd::test::ScratchFolder folder_;
   ManualScheduler scheduler_;
   ConnectionConfig config_;
   std::vector<std::string> log_;
@@ -90,16 +91,16 @@ TEST_F(CredentialsTest, RotatedTokenIsUsedWithinAMinute) {
 
 // T33: kubernetes#68164
 TEST_F(CredentialsTest, BadTokenFileKeepsTheLastGoodOneAndIsLoggedOnce) {
-  config_.token_file = folder_.write("token", "s3cret");
+  config_.token_file = folder_.file("token", "s3cret");
   Credentials credentials(config_, scheduler_);
   for (const char* bad : {"", "\n", "s3cret two",
                           "s3\x01"
                           "cret"}) {
-    folder_.write("token", bad);
+    folder_.file("token", bad);
     scheduler_.advance(50s);
     EXPECT_EQ(credentials.authorization_header(), "Bearer s3cret");
   }
-  folder_.remove("token");
+  std::filesystem::remove(folder_.path("token"));
   log_.clear();
   scheduler_.advance(50s);
   for (int i = 0; i < 5; ++i) EXPECT_EQ(credentials.authorization_header(), "Bearer s3cret");
@@ -107,17 +108,17 @@ TEST_F(CredentialsTest, BadTokenFileKeepsTheLastGoodOneAndIsLoggedOnce) {
   EXPECT_THAT(log_[0], HasSubstr(folder_.path("token")));
   EXPECT_THAT(log_, testing::Each(Not(HasSubstr("s3cret"))));
   // A failing file is tried at each request, not only after a period.
-  folder_.write("token", "fresh");
+  folder_.file("token", "fresh");
   EXPECT_EQ(credentials.authorization_header(), "Bearer fresh");
   EXPECT_THAT(log_.back(), HasSubstr("can be read again"));
 }
 
 // A21, A18: python#1768, client-go#1345
 TEST_F(CredentialsTest, UnauthorizedReadsTheTokenFileAtOnce) {
-  config_.token_file = folder_.write("token", "one");
+  config_.token_file = folder_.file("token", "one");
   Credentials credentials(config_, scheduler_);
   EXPECT_EQ(credentials.authorization_header(), "Bearer one");
-  folder_.write("token", "two");
+  folder_.file("token", "two");
   EXPECT_EQ(credentials.authorization_header(), "Bearer one");
   credentials.unauthorized();
   EXPECT_EQ(credentials.authorization_header(), "Bearer two");
@@ -129,9 +130,9 @@ TEST_F(CredentialsTest, TokenFileOverridesTheInlineTokenOnceReadable) {
   config_.token_file = folder_.path("token");
   Credentials credentials(config_, scheduler_);
   EXPECT_EQ(credentials.authorization_header(), "Bearer inline");
-  folder_.write("token", "file");
+  folder_.file("token", "file");
   EXPECT_EQ(credentials.authorization_header(), "Bearer file");
-  folder_.remove("token");
+  std::filesystem::remove(folder_.path("token"));
   scheduler_.advance(50s);
   EXPECT_EQ(credentials.authorization_header(), "Bearer file");
 }
@@ -151,11 +152,11 @@ TEST_F(CredentialsTest, ImpersonationHeadersAreEscapedAndRepeated) {
 TEST_F(CredentialsTest, ReplacedCaGivesNewTlsWithinFiveMinutes) {
   const auto first = make_certificate("first");
   const auto second = make_certificate("second");
-  config_.ca = {first.pem, folder_.write("ca.crt", first.pem)};
+  config_.ca = {first.pem, folder_.file("ca.crt", first.pem)};
   config_.tls_server_name = "inner";
   Credentials credentials(config_, scheduler_);
   const auto before = credentials.tls();
-  folder_.write("ca.crt", second.pem);
+  folder_.file("ca.crt", second.pem);
   scheduler_.advance(299s);
   EXPECT_EQ(credentials.tls(), before);
   scheduler_.advance(1s);
@@ -169,12 +170,12 @@ TEST_F(CredentialsTest, ReplacedCaGivesNewTlsWithinFiveMinutes) {
 
 TEST_F(CredentialsTest, UnchangedFilesKeepTheSameTls) {
   const auto certificate = make_certificate("me");
-  config_.ca = {certificate.pem, folder_.write("ca.crt", certificate.pem)};
-  config_.certificate = {certificate.pem, folder_.write("c.pem", certificate.pem)};
-  config_.key = {certificate.key, folder_.write("k.pem", certificate.key)};
+  config_.ca = {certificate.pem, folder_.file("ca.crt", certificate.pem)};
+  config_.certificate = {certificate.pem, folder_.file("c.pem", certificate.pem)};
+  config_.key = {certificate.key, folder_.file("k.pem", certificate.key)};
   Credentials credentials(config_, scheduler_);
   const auto before = credentials.tls();
-  folder_.write("ca.crt", "# a comment is no change\n" + certificate.pem);
+  folder_.file("ca.crt", "# a comment is no change\n" + certificate.pem);
   scheduler_.advance(10min);
   EXPECT_EQ(credentials.tls(), before);
   EXPECT_THAT(log_, IsEmpty());
@@ -184,10 +185,10 @@ TEST_F(CredentialsTest, UnchangedFilesKeepTheSameTls) {
 TEST_F(CredentialsTest, BadCaFileIsIgnored) {
   const auto first = make_certificate("first");
   const auto second = make_certificate("second");
-  config_.ca = {first.pem, folder_.write("ca.crt", first.pem)};
+  config_.ca = {first.pem, folder_.file("ca.crt", first.pem)};
   Credentials credentials(config_, scheduler_);
   const auto before = credentials.tls();
-  folder_.write("ca.crt", "");
+  folder_.file("ca.crt", "");
   scheduler_.advance(5min);
   for (int i = 0; i < 5; ++i) {
     EXPECT_EQ(credentials.tls(), before);
@@ -195,7 +196,7 @@ TEST_F(CredentialsTest, BadCaFileIsIgnored) {
   }
   EXPECT_EQ(log_.size(), 1u);
   EXPECT_THAT(log_[0], HasSubstr(folder_.path("ca.crt")));
-  folder_.write("ca.crt", second.pem);
+  folder_.file("ca.crt", second.pem);
   scheduler_.advance(10s);
   EXPECT_EQ(credentials.tls()->ca_pem, second.pem);
 }
@@ -206,7 +207,7 @@ TEST_F(CredentialsTest, CaThatWasNotThereAtStartIsTakenLater) {
   config_.ca.file = folder_.path("ca.crt");
   Credentials credentials(config_, scheduler_);
   EXPECT_EQ(credentials.tls()->ca_pem, "");
-  folder_.write("ca.crt", ca.pem);
+  folder_.file("ca.crt", ca.pem);
   credentials.tls_failed();
   scheduler_.advance(1s);
   EXPECT_EQ(credentials.tls()->ca_pem, ca.pem);
@@ -216,15 +217,15 @@ TEST_F(CredentialsTest, CaThatWasNotThereAtStartIsTakenLater) {
 TEST_F(CredentialsTest, HalfRotatedPairIsNotUsed) {
   const auto first = make_certificate("first");
   const auto second = make_certificate("second");
-  config_.certificate = {first.pem, folder_.write("c.pem", first.pem)};
-  config_.key = {first.key, folder_.write("k.pem", first.key)};
+  config_.certificate = {first.pem, folder_.file("c.pem", first.pem)};
+  config_.key = {first.key, folder_.file("k.pem", first.key)};
   Credentials credentials(config_, scheduler_);
   const auto before = credentials.tls();
-  folder_.write("c.pem", second.pem);
+  folder_.file("c.pem", second.pem);
   scheduler_.advance(5min);
   EXPECT_EQ(credentials.tls(), before);
   EXPECT_THAT(log_.at(0), HasSubstr("does not belong"));
-  folder_.write("k.pem", second.key);
+  folder_.file("k.pem", second.key);
   scheduler_.advance(10s);
   const auto after = credentials.tls();
   EXPECT_EQ(after->certificate_pem, second.pem);
@@ -234,11 +235,11 @@ TEST_F(CredentialsTest, HalfRotatedPairIsNotUsed) {
 TEST_F(CredentialsTest, UnauthorizedAndFailedHandshakesLookAtCertificatesAtMostOnceASecond) {
   const auto first = make_certificate("first");
   const auto second = make_certificate("second");
-  config_.certificate = {first.pem, folder_.write("c.pem", first.pem)};
-  config_.key = {first.key, folder_.write("k.pem", first.key)};
+  config_.certificate = {first.pem, folder_.file("c.pem", first.pem)};
+  config_.key = {first.key, folder_.file("k.pem", first.key)};
   Credentials credentials(config_, scheduler_);
-  folder_.write("c.pem", second.pem);
-  folder_.write("k.pem", second.key);
+  folder_.file("c.pem", second.pem);
+  folder_.file("k.pem", second.key);
   credentials.unauthorized();
   EXPECT_EQ(credentials.tls()->certificate_pem, first.pem);  // looked at less than a second ago
   scheduler_.advance(1s);

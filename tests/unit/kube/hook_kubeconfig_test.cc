@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "unit/kube/test_files.h"
+#include "unit/support/scratch_folder.h"
 
 namespace hookd::kube {
 namespace {
@@ -16,11 +17,11 @@ class HookKubeconfig : public testing::Test {
     if (!text) return fail(text.error());
     text_ = *text;
     LoadOptions options;
-    options.explicit_path = folder_.write("hook/config", *text);
+    options.explicit_path = folder_.file("hook/config", *text);
     options.environment = [](const std::string&) { return std::nullopt; };
     return load_connection(options);
   }
-  test::TempFolder folder_;
+  const hookd::test::ScratchFolder folder_;
   std::string text_;
 };
 
@@ -65,7 +66,7 @@ TEST_F(HookKubeconfig, NamesTheTokenFile) {
   config.server = "https://10.96.0.1:443";
   config.in_cluster = true;
   config.default_namespace = "pod-ns";
-  config.token_file = folder_.write("sa/token", "pod-token");
+  config.token_file = folder_.file("sa/token", "pod-token");
   const auto back = round_trip(config);
   ASSERT_TRUE(back) << back.error().what;
   EXPECT_EQ(back->token_file, folder_.path("sa/token"));

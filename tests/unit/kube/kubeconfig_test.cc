@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "kube/base64.h"
 #include "unit/kube/test_files.h"
+#include "unit/support/scratch_folder.h"
 
 namespace hookd::kube {
 namespace {
@@ -58,12 +59,12 @@ class Kubeconfig : public testing::Test {
   void in_pod(const std::string& host = "10.96.0.1") {
     environment_["KUBERNETES_SERVICE_HOST"] = host;
     environment_["KUBERNETES_SERVICE_PORT"] = "443";
-    folder_.write("sa/token", "pod-token\n");
-    folder_.write("sa/ca.crt", some_certificate().pem);
-    folder_.write("sa/namespace", "pod-ns\n");
+    folder_.file("sa/token", "pod-token\n");
+    folder_.file("sa/ca.crt", some_certificate().pem);
+    folder_.file("sa/namespace", "pod-ns\n");
   }
   void explicit_file(const std::string& text, const std::string& name = "config") {
-    options_.explicit_path = folder_.write(name, text);
+    options_.explicit_path = folder_.file(name, text);
   }
   Result<ConnectionConfig> load_text(const std::string& text) {
     explicit_file(text);
@@ -79,7 +80,7 @@ class Kubeconfig : public testing::Test {
     return result.error().what;
   }
 
-  test::TempFolder folder_;
+  const hookd::test::ScratchFolder folder_;
   std::map<std::string, std::string> environment_;
   LoadOptions options_;
   std::string log_;
@@ -88,7 +89,7 @@ class Kubeconfig : public testing::Test {
 // ---- A1: which files
 
 TEST_F(Kubeconfig, FlagBeatsEnvironmentAndIsNotMerged) {
-  environment_["KUBECONFIG"] = folder_.write("env", one_context("server: \"https://env\"", "token: t"));
+  environment_["KUBECONFIG"] = folder_.file("env", one_context("server: \"https://env\"", "token: t"));
   explicit_file("contexts:\n- {name: y, context: {cluster: c}}\ncurrent-context: y\n");
   EXPECT_THAT(error_of(load_connection(options_)),
               AllOf(HasSubstr("cluster \"c\" is not there"), HasSubstr(options_.explicit_path)));
@@ -96,31 +97,31 @@ TEST_F(Kubeconfig, FlagBeatsEnvironmentAndIsNotMerged) {
 
 TEST_F(Kubeconfig, FlagFileMustExist) {
   in_pod();
-  environment_["KUBECONFIG"] = folder_.write("env", one_context("server: \"https://env\"", "token: t"));
+  environment_["KUBECONFIG"] = folder_.file("env", one_context("server: \"https://env\"", "token: t"));
   options_.explicit_path = folder_.path("nowhere");
   EXPECT_THAT(error_of(load_connection(options_)), HasSubstr(folder_.path("nowhere")));
 }
 
 TEST_F(Kubeconfig, EnvironmentBeatsHome) {
-  folder_.write("home/.kube/config", one_context("server: \"https://home\"", "token: t"));
+  folder_.file("home/.kube/config", one_context("server: \"https://home\"", "token: t"));
   EXPECT_EQ(load_connection(options_)->server, "https://home");
-  environment_["KUBECONFIG"] = folder_.write("env", one_context("server: \"https://env\"", "token: t"));
+  environment_["KUBECONFIG"] = folder_.file("env", one_context("server: \"https://env\"", "token: t"));
   EXPECT_EQ(load_connection(options_)->server, "https://env");
 }
 
 TEST_F(Kubeconfig, HomeComesFromTheEnvironment) {
   options_.home = "";
   environment_["HOME"] = folder_.path("h2");
-  folder_.write("h2/.kube/config", one_context("server: \"https://home2\"", "token: t"));
+  folder_.file("h2/.kube/config", one_context("server: \"https://home2\"", "token: t"));
   EXPECT_EQ(load_connection(options_)->server, "https://home2");
 }
 
 // T32: the first file wins for a name as a whole, a missing file is nothing.
 TEST_F(Kubeconfig, ListIsMergedFirstFileWins) {
-  const std::string a = folder_.write("a",
-                                      "users:\n- {name: u, user: {username: from-a, password: p}}\n"
-                                      "contexts:\n- {name: y, context: {cluster: c, user: u}}\n");
-  const std::string b = folder_.write("b", one_context("server: \"https://b\"", "token: from-b"));
+  const std::string a = folder_.file("a",
+                                     "users:\n- {name: u, user: {username: from-a, password: p}}\n"
+                                     "contexts:\n- {name: y, context: {cluster: c, user: u}}\n");
+  const std::string b = folder_.file("b", one_context("server: \"https://b\"", "token: from-b"));
   environment_["KUBECONFIG"] = ":" + a + ":" + folder_.path("missing") + "::" + b + ":" + a;
   const auto connection = load_connection(options_);
   ASSERT_TRUE(connection) << connection.error().what;
@@ -131,8 +132,8 @@ TEST_F(Kubeconfig, ListIsMergedFirstFileWins) {
 }
 
 TEST_F(Kubeconfig, FirstCurrentContextWins) {
-  const std::string a = folder_.write("a", "current-context: y\n");
-  const std::string b = folder_.write(
+  const std::string a = folder_.file("a", "current-context: y\n");
+  const std::string b = folder_.file(
       "b", one_context("server: \"https://b\"", "") + "- {name: y, context: {cluster: c, namespace: n}}\n");
   environment_["KUBECONFIG"] = a + ":" + b;
   EXPECT_EQ(load_connection(options_)->default_namespace, "n");
@@ -140,8 +141,8 @@ TEST_F(Kubeconfig, FirstCurrentContextWins) {
 
 TEST_F(Kubeconfig, BrokenFileInTheListIsAnError) {
   in_pod();
-  const std::string good = folder_.write("good", one_context("server: \"https://b\"", ""));
-  environment_["KUBECONFIG"] = good + ":" + folder_.write("bad", "a: [1,\nb: }\n");
+  const std::string good = folder_.file("good", one_context("server: \"https://b\"", ""));
+  environment_["KUBECONFIG"] = good + ":" + folder_.file("bad", "a: [1,\nb: }\n");
   EXPECT_THAT(error_of(load_connection(options_)), HasSubstr(folder_.path("bad") + ":2:"));
   std::filesystem::create_directory(folder_.path("dir"));
   environment_["KUBECONFIG"] = good + ":" + folder_.path("dir");
@@ -172,7 +173,7 @@ TEST_F(Kubeconfig, ExplicitErrorsNeverFallBackToThePod) {
   EXPECT_THAT(error_of(load_connection(options_)), HasSubstr("no context \"prod\""));
   // A typing error must not lead to another cluster than the one that was meant.
   options_.context = "";
-  folder_.write("home/.kube/config", "current-context: x\ncontexts:\n- {name: x, context: {cluster: typo}}\n");
+  folder_.file("home/.kube/config", "current-context: x\ncontexts:\n- {name: x, context: {cluster: typo}}\n");
   EXPECT_THAT(error_of(load_connection(options_)), HasSubstr("cluster \"typo\" is not there"));
 }
 
@@ -191,16 +192,16 @@ TEST_F(Kubeconfig, ContextFlagChooses) {
 // ---- A3: relative paths against the file that defined the entry
 
 TEST_F(Kubeconfig, RelativePathsStartAtTheDefiningFile) {
-  folder_.write("one/pki/ca.crt", some_certificate().pem);
-  folder_.write("two/c.pem", some_certificate().pem);
-  folder_.write("two/k.pem", some_certificate().key);
-  folder_.write("two/tok", "abc\n");
-  const std::string one = folder_.write(
+  folder_.file("one/pki/ca.crt", some_certificate().pem);
+  folder_.file("two/c.pem", some_certificate().pem);
+  folder_.file("two/k.pem", some_certificate().key);
+  folder_.file("two/tok", "abc\n");
+  const std::string one = folder_.file(
       "one/config", "clusters:\n- {name: c, cluster: {server: \"https://h\", certificate-authority: pki/ca.crt}}\n");
   const std::string two =
-      folder_.write("two/config",
-                    "users:\n- {name: u, user: {client-certificate: c.pem, client-key: ../two/k.pem, tokenFile: tok}}\n"
-                    "contexts:\n- {name: x, context: {cluster: c, user: u}}\ncurrent-context: x\n");
+      folder_.file("two/config",
+                   "users:\n- {name: u, user: {client-certificate: c.pem, client-key: ../two/k.pem, tokenFile: tok}}\n"
+                   "contexts:\n- {name: x, context: {cluster: c, user: u}}\ncurrent-context: x\n");
   environment_["KUBECONFIG"] = one + ":" + two;
   const auto connection = load_connection(options_);
   ASSERT_TRUE(connection) << connection.error().what;
@@ -257,7 +258,7 @@ TEST_F(Kubeconfig, SyntaxErrorsQuoteNoText) {
 // ---- A5: the table of hard errors
 
 TEST_F(Kubeconfig, CaFileAndDataTogether) {
-  folder_.write("ca.crt", some_certificate().pem);
+  folder_.file("ca.crt", some_certificate().pem);
   EXPECT_THAT(
       error_of(load_one(
           "", "server: \"https://h\", certificate-authority: ca.crt, certificate-authority-data: " + ca_data())),
@@ -265,14 +266,14 @@ TEST_F(Kubeconfig, CaFileAndDataTogether) {
 }
 
 TEST_F(Kubeconfig, ClientCertificateFileAndDataTogether) {
-  folder_.write("c.pem", some_certificate().pem);
+  folder_.file("c.pem", some_certificate().pem);
   EXPECT_THAT(error_of(load_one("client-certificate: c.pem, client-certificate-data: " + ca_data() +
                                 ", client-key-data: " + key_data())),
               HasSubstr("user \"u\": client-certificate and client-certificate-data are both given"));
 }
 
 TEST_F(Kubeconfig, ClientKeyFileAndDataTogether) {
-  folder_.write("k.pem", some_certificate().key);
+  folder_.file("k.pem", some_certificate().key);
   EXPECT_THAT(error_of(load_one("client-certificate-data: " + ca_data() +
                                 ", client-key: k.pem, client-key-data: " + key_data())),
               HasSubstr("client-key and client-key-data are both given"));
@@ -286,7 +287,7 @@ TEST_F(Kubeconfig, CertificateWithoutKey) {
 TEST_F(Kubeconfig, TokenAndPassword) {
   EXPECT_THAT(error_of(load_one("token: s3cret, username: me")),
               AllOf(HasSubstr("token and username/password"), Not(HasSubstr("s3cret"))));
-  folder_.write("tok", "t");
+  folder_.file("tok", "t");
   EXPECT_THAT(error_of(load_one("tokenFile: tok, password: s3cret")),
               AllOf(HasSubstr("both given"), Not(HasSubstr("s3cret"))));
 }
@@ -386,9 +387,9 @@ TEST_F(Kubeconfig, TokenBeatsExec) {
 TEST_F(Kubeconfig, TokenFileAloneMustBeReadable) {
   EXPECT_THAT(error_of(load_one("tokenFile: tok")),
               AllOf(HasSubstr("user \"u\": tokenFile:"), HasSubstr(folder_.path("tok"))));
-  folder_.write("tok", " \n");
+  folder_.file("tok", " \n");
   EXPECT_THAT(error_of(load_one("tokenFile: tok")), HasSubstr("is empty"));
-  folder_.write("tok", "s3cret s3cret");
+  folder_.file("tok", "s3cret s3cret");
   EXPECT_THAT(error_of(load_one("tokenFile: tok")), AllOf(HasSubstr("not a token"), Not(HasSubstr("s3cret"))));
 }
 
@@ -462,7 +463,7 @@ TEST_F(Kubeconfig, NamespaceIsDefaultUnlessSet) {
 
 TEST_F(Kubeconfig, BadCertificatesAreNamed) {
   const auto ca = [&](const std::string& content) {
-    folder_.write("ca.crt", content);
+    folder_.file("ca.crt", content);
     return error_of(load_one("", "server: \"https://h\", certificate-authority: ca.crt"));
   };
   const std::string place = "cluster \"c\": certificate-authority: " + folder_.path("ca.crt") + ": ";
@@ -472,7 +473,7 @@ TEST_F(Kubeconfig, BadCertificatesAreNamed) {
   EXPECT_THAT(ca(some_certificate().key), HasSubstr(place + "no certificate in it"));
   EXPECT_THAT(ca("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"),
               HasSubstr(place + "has a certificate in it that cannot be read"));
-  folder_.remove("ca.crt");
+  std::filesystem::remove(folder_.path("ca.crt"));
   EXPECT_THAT(error_of(load_one("", "server: \"https://h\", certificate-authority: ca.crt")),
               HasSubstr(folder_.path("ca.crt")));
   EXPECT_THAT(error_of(load_one("", "server: \"https://h\", certificate-authority-data: \"!!\"")),
@@ -483,9 +484,9 @@ TEST_F(Kubeconfig, BadCertificatesAreNamed) {
 }
 
 TEST_F(Kubeconfig, ReadableCertificatesOfABundleAreKept) {
-  folder_.write("ca.crt", "# ours\n" + some_certificate().pem +
-                              "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n" +
-                              other_certificate().pem);
+  folder_.file("ca.crt", "# ours\n" + some_certificate().pem +
+                             "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n" +
+                             other_certificate().pem);
   const auto connection = load_one("", "server: \"https://h\", certificate-authority: ca.crt");
   ASSERT_TRUE(connection) << connection.error().what;
   EXPECT_EQ(connection->ca.pem, some_certificate().pem + other_certificate().pem);
@@ -494,7 +495,7 @@ TEST_F(Kubeconfig, ReadableCertificatesOfABundleAreKept) {
 
 TEST_F(Kubeconfig, BadKeysAreNamed) {
   const auto key = [&](const std::string& content) {
-    folder_.write("k.pem", content);
+    folder_.file("k.pem", content);
     return error_of(load_one("client-certificate-data: " + ca_data() + ", client-key: k.pem"));
   };
   const std::string place = "user \"u\": client-key: " + folder_.path("k.pem") + ": ";
@@ -547,7 +548,7 @@ TEST_F(Kubeconfig, PodUsesItsServiceAccount) {
   environment_["POD_NAMESPACE"] = "from-env";
   EXPECT_EQ(load_connection(options_)->default_namespace, "from-env");
   environment_["POD_NAMESPACE"] = "";
-  folder_.remove("sa/namespace");
+  std::filesystem::remove(folder_.path("sa/namespace"));
   EXPECT_EQ(load_connection(options_)->default_namespace, "default");
 }
 
@@ -563,13 +564,13 @@ TEST_F(Kubeconfig, PodNeedsHostPortAndToken) {
   environment_["KUBERNETES_SERVICE_PORT"] = "no";
   EXPECT_THAT(error_of(load_connection(options_)), HasSubstr("KUBERNETES_SERVICE_PORT"));
   environment_["KUBERNETES_SERVICE_PORT"] = "443";
-  folder_.remove("sa/token");
+  std::filesystem::remove(folder_.path("sa/token"));
   EXPECT_THAT(error_of(load_connection(options_)), HasSubstr("sa/token is missing"));
 }
 
 TEST_F(Kubeconfig, PodWithoutCaUsesTheSystemsRootsAndSaysSo) {
   in_pod();
-  folder_.write("sa/ca.crt", "garbage");
+  folder_.file("sa/ca.crt", "garbage");
   const auto connection = load_connection(options_);
   ASSERT_TRUE(connection) << connection.error().what;
   EXPECT_EQ(connection->ca.pem, "");
@@ -580,7 +581,7 @@ TEST_F(Kubeconfig, PodWithoutCaUsesTheSystemsRootsAndSaysSo) {
 // As client-go does it, but said aloud.
 TEST_F(Kubeconfig, KubeconfigWithoutCurrentContextLeavesItToThePod) {
   in_pod();
-  folder_.write("home/.kube/config", "contexts:\n- {name: a, context: {cluster: c}}\n");
+  folder_.file("home/.kube/config", "contexts:\n- {name: a, context: {cluster: c}}\n");
   const auto connection = load_connection(options_);
   ASSERT_TRUE(connection) << connection.error().what;
   EXPECT_TRUE(connection->in_cluster);
@@ -589,7 +590,7 @@ TEST_F(Kubeconfig, KubeconfigWithoutCurrentContextLeavesItToThePod) {
 
 TEST_F(Kubeconfig, KubeconfigBeatsThePod) {
   in_pod();
-  folder_.write("home/.kube/config", one_context("server: \"https://home\"", "token: t"));
+  folder_.file("home/.kube/config", one_context("server: \"https://home\"", "token: t"));
   EXPECT_EQ(load_connection(options_)->server, "https://home");
 }
 

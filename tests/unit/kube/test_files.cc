@@ -5,8 +5,6 @@
 #include <openssl/pem.h>
 #include <openssl/x509.h>
 
-#include <cstdlib>
-#include <fstream>
 #include <stdexcept>
 
 namespace hookd::kube::test {
@@ -24,33 +22,6 @@ std::string pem_text(Write write) {
 }
 
 }  // namespace
-
-TempFolder::TempFolder() {
-  std::string name = (std::filesystem::temp_directory_path() / "hookd-kube-XXXXXX").string();
-  if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp");
-  folder_ = name;
-}
-
-TempFolder::~TempFolder() {
-  std::error_code ignored;
-  std::filesystem::remove_all(folder_, ignored);
-}
-
-std::string TempFolder::path(std::string_view name) const {
-  return name.empty() ? folder_.string() : (folder_ / name).string();
-}
-
-std::string TempFolder::write(std::string_view name, std::string_view content) const {
-  const std::filesystem::path file = folder_ / name;
-  std::filesystem::create_directories(file.parent_path());
-  std::ofstream out(file, std::ios::binary | std::ios::trunc);
-  out << content;
-  out.close();
-  if (!out) throw std::runtime_error("cannot write " + file.string());
-  return file.string();
-}
-
-void TempFolder::remove(std::string_view name) const { std::filesystem::remove(folder_ / name); }
 
 TestCertificate make_certificate(const std::string& common_name) {
   EVP_PKEY* key = EVP_EC_gen("P-256");

@@ -131,13 +131,19 @@ TEST(CertificateAuthority, ExplainsWhatItCannotDo) {
 }
 
 TEST(CertificateAuthority, TakesLessThanFiveMilliseconds) {
-  auto best = std::chrono::steady_clock::duration::max();
-  for (int i = 0; i < 10; ++i) {  // the best of ten: the machine may be busy
-    const auto start = std::chrono::steady_clock::now();
+  // Of this thread's own time: the machine may be busy.
+  const auto used = [] {
+    timespec time{};
+    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+  };
+  auto best = std::chrono::nanoseconds::max();
+  for (int i = 0; i < 10; ++i) {
+    const auto start = used();
     const auto ca = CertificateAuthority::create("ca", year());
     const auto leaf = ca->issue({.common_name = "l", .names = {"localhost"}, .server = true, .validity = year()});
     ASSERT_TRUE(leaf.has_value());
-    best = std::min(best, (std::chrono::steady_clock::now() - start) / 2);
+    best = std::min(best, (used() - start) / 2);
   }
   EXPECT_LT(best, std::chrono::milliseconds(5));
 }

@@ -79,8 +79,8 @@ TEST(CurlCancel, TransportMayBeDestroyedInEachCallback) {
       transport.reset();
     };
     auto first = transport->start({.url = server.url("/")}, handlers);
-    auto second =
-        transport->start({.url = server.url("/2"), .pool = Pool::kWatch, .total_timeout = std::chrono::seconds(1)}, {});
+    auto second = transport->start(
+        {.url = server.url("/2"), .pool = Pool::kWatch, .total_timeout = std::chrono::seconds(60)}, {});
     ASSERT_TRUE(loop.until([&] { return !transport; }));
     loop.settle();
     EXPECT_EQ(order, when == At::kHead ? "h" : when == At::kData ? "hd" : "hde");
@@ -95,8 +95,8 @@ TEST(CurlCancel, TransportMayBeDestroyedWithCallsUnderWay) {
   for (int i = 0; i < 20; ++i)
     all.push_back(client.start({.url = server.url("/"),
                                 .pool = i % 2 ? Pool::kWatch : Pool::kRest,
-                                .total_timeout = std::chrono::seconds(1),
-                                .idle_timeout = std::chrono::seconds(1)}));
+                                .total_timeout = std::chrono::seconds(60),
+                                .idle_timeout = std::chrono::seconds(60)}));
   all.push_back(client.start({.url = "bad"}));  // its failure is posted, not yet told
   ASSERT_TRUE(client.loop.until([&] { return server.requests.size() >= 10; }));
   all.push_back(client.start({.url = "bad"}));

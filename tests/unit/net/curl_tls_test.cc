@@ -2,10 +2,10 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
-#include <filesystem>
 #include <memory>
 
 #include "client.h"
+#include "unit/support/scratch_folder.h"
 
 namespace hookd::net {
 namespace {
@@ -21,15 +21,6 @@ FakeTls serve(const FakeCa& ca, std::vector<std::string> names = {"127.0.0.1", "
 }
 
 FakeReply ok(const FakeRequest&) { return {.body = "ok"}; }
-
-struct TemporaryDir {
-  std::string path;
-  TemporaryDir() {
-    std::string name = (std::filesystem::temp_directory_path() / "hookd-net-XXXXXX").string();
-    path = mkdtemp(name.data());
-  }
-  ~TemporaryDir() { std::filesystem::remove_all(path); }
-};
 
 TEST(CurlTls, TrustsTheCaThatItWasGiven) {
   Client client;
@@ -64,9 +55,9 @@ TEST(CurlTls, ForeignCaFailsAndIsNamed) {
 
 TEST(CurlTls, GivenCaShutsOutTheSystemsRoots) {  // A10, T35
   const FakeCa ca("system-trusted");
-  const TemporaryDir dir;
-  ca.write_hashed(dir.path);
-  Client client(CurlOptions{{}, "", dir.path});
+  const test::ScratchFolder folder;
+  ca.write_hashed(folder.path());
+  Client client(CurlOptions{{}, "", folder.path()});
   FakeServer server(client.loop.context, serve(ca));
   server.on_request = ok;
   const auto trusted = client.run({.url = server.url("/"), .fresh_connection = true});

@@ -13,6 +13,7 @@
 #include "base/fd.h"
 #include "net/http_server.h"
 #include "server/test_loop.h"
+#include "unit/support/scratch_folder.h"
 
 namespace hookd::net {
 namespace {
@@ -22,13 +23,6 @@ using testing::HasSubstr;
 
 class UnixListenerTest : public testing::Test {
  protected:
-  UnixListenerTest() {
-    std::string pattern = testing::TempDir() + "hookd-unix-XXXXXX";
-    folder = ::mkdtemp(pattern.data());
-    path = folder + "/s.sock";
-  }
-  ~UnixListenerTest() override { std::filesystem::remove_all(folder); }
-
   Result<std::unique_ptr<HttpServer>> serve() {
     return HttpServer::listen(loop.scheduler, "unix:" + path, [this](ServerRequest request, Responder respond) {
       peer = request.peer;
@@ -62,8 +56,10 @@ class UnixListenerTest : public testing::Test {
     return got;
   }
 
+  const test::ScratchFolder scratch;
+  const std::string& folder = scratch.path();
   fake::TestLoop loop;
-  std::string folder, path, peer;
+  std::string path = folder + "/s.sock", peer;
 };
 
 TEST_F(UnixListenerTest, AnswersAndTakesItsFileAway) {

@@ -43,7 +43,7 @@ class CgroupTest : public testing::Test {
     places.mounts = folder.file("mounts", mounts);
   }
 
-  TemporaryFolder folder;
+  const test::ScratchFolder folder;
   CgroupPlaces places;
   std::string why_not, error;
 };
@@ -200,14 +200,14 @@ class RealCgroupTest : public ChildTest {
   }
   std::string parent_;
   std::shared_ptr<Cgroups> cgroups_;
-  TemporaryFolder folder_;
 };
 
 TEST_F(RealCgroupTest, EndsWhateverEscapedItsProcessGroup) {
   test::LogTap tap;
   // A session of its own, an empty environment, its parent gone: only the cgroup still knows it.
   const Ran ran = run(
-      script("env -i setsid sh -c 'echo $$; exec >&- 2>&- sleep 60' & sleep 0.2; grep hookd-unit /proc/self/cgroup"));
+      script("env -i setsid sh -c 'echo $$; exec >&- 2>&- sleep 60' & until grep -qs sleep /proc/$!/comm; do :; done; "
+             "grep hookd-unit /proc/self/cgroup"));
   EXPECT_EQ(ran.exit.problem, "");
   if (parent_.empty()) return;
   EXPECT_THAT(ran.out, HasSubstr("/hook-"));

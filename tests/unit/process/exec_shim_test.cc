@@ -47,15 +47,14 @@ TEST_F(ExecShimTest, SetsTheLimits) {
 }
 
 TEST_F(ExecShimTest, KeepsDirectoryEnvironmentInputAndExit) {
-  TemporaryFolder folder;
-  folder.file("x.sh", "#!/bin/sh\npwd; echo \"$A $1\"; cat; exit 9\n");
+  folder_.script("x.sh", "#!/bin/sh\npwd; echo \"$A $1\"; cat; exit 9\n");
   ChildSpec spec;
   spec.command = {"./x.sh", "two words"};
-  spec.directory = folder.path();
+  spec.directory = folder_.path();
   spec.environment = {"A=1"};
   spec.limits.open_files = 64;
   const Ran ran = run(std::move(spec), once("input"));
-  EXPECT_EQ(ran.out, folder.path() + "\n1 two words\ninput");
+  EXPECT_EQ(ran.out, folder_.path() + "\n1 two words\ninput");
   EXPECT_EQ(ran.exit.describe(), "exit code 9");
 }
 
@@ -131,9 +130,8 @@ TEST_F(ExecShimTest, ACommandOfItsOwnWithTheSameExitIsNoProblem) {
 }
 
 TEST_F(ExecShimTest, ABadInterpreterIsToldByTheExitAlsoWithLittleMemory) {
-  TemporaryFolder folder;
   ChildSpec spec;
-  spec.command = {folder.file("x.sh", "#!/nope\n")};
+  spec.command = {folder_.script("x.sh", "#!/nope\n")};
   spec.limits.memory_bytes = 1u << 20;
   const Ran ran = run(spec);
   EXPECT_EQ(ran.exit.code, 127);
@@ -179,6 +177,18 @@ TEST_F(ExecShimAsRootTest, TakesNumbersAndGroups) {
   EXPECT_EQ(run(as("12345:6789", show)).out, "12345\n6789\n6789\n");
   EXPECT_EQ(run(as(":6789", show)).out, "0\n6789\n6789\n");
   EXPECT_EQ(run(as("root", "id -u")).out, "0\n");
+}
+
+TEST_F(ExecShimAsRootTest, SetsTheHomeOfTheUserUnlessThereIsOne) {
+  const auto home = [&](const std::string& user, std::vector<std::string> environment) {
+    ChildSpec spec = as(user, "echo \"$HOME\"");
+    spec.environment = std::move(environment);
+    return run(std::move(spec)).out;
+  };
+  EXPECT_EQ(home("daemon", {}), "/usr/sbin\n");  // as Debian's /etc/passwd has it
+  EXPECT_EQ(home("daemon", {"HOME=/srv"}), "/srv\n");
+  EXPECT_EQ(home("4321:4321", {}), "/\n");  // nobody by that number
+  EXPECT_EQ(home(":4321", {}), "\n");
 }
 
 TEST_F(ExecShimAsRootTest, ChangesUserUnderLimitsToo) {
@@ -229,9 +239,8 @@ TEST_F(ExecShimAsRootTest, AnotherUserHasNoCapabilitiesOfHookd) {
 }
 
 TEST_F(ExecShimAsRootTest, AFileThatTheUserMayNotRunIsToldByTheExit) {
-  TemporaryFolder folder;
   ChildSpec spec;
-  spec.command = {folder.file("x.sh", "#!/bin/sh\necho ran\n", 0700)};
+  spec.command = {folder_.file("x.sh", "#!/bin/sh\necho ran\n", 0700)};
   spec.user = "nobody";
   const Ran ran = run(spec);
   EXPECT_EQ(ran.exit.describe(),

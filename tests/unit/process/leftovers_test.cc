@@ -26,21 +26,21 @@ TEST(Leftovers, AreDescribedShortly) {
   EXPECT_THAT(describe(many), testing::AllOf(HasSubstr("sleep (pid 5)"), HasSubstr("and 2 more")));
 }
 
-class LeftoversTest : public ChildTest {
+class LeftoversTest : public SubreaperTest {
  protected:
-  LeftoversTest() { EXPECT_TRUE(become_subreaper()); }
   ChildSpec script(std::string text) {
     ChildSpec spec = shell(std::move(text));
     spec.environment.insert(spec.environment.end(), {"HOOKD_HOOK=h", "HOOKD_CALL_ID=c7"});
     spec.temp_parent = folder_.path();
     return spec;
   }
-  TemporaryFolder folder_;
   Reaper reaper_{scheduler_, [this](int pid) { return launcher_.owns(pid); }};
 };
 
-// Prints its number, closes its outputs and stays.
-constexpr const char* kDaemon = "setsid sh -c 'echo $$; exec >&- 2>&-; sleep 60; true' & sleep 0.2";
+// Prints its number, closes its outputs and stays; the shell goes on when it and its `sleep` are there.
+constexpr const char* kDaemon = R"(mkfifo $TMPDIR/up; setsid sh -c '
+    echo $$; exec >&- 2>&-; sleep 60 & until grep -qs sleep /proc/$!/comm; do :; done; echo >$TMPDIR/up; wait' &
+    read up <$TMPDIR/up)";
 
 TEST_F(LeftoversTest, ADaemonEndsWithTheCallAndIsNamed) {
   test::LogTap tap;
@@ -78,12 +78,12 @@ TEST_F(LeftoversTest, DaemonsOfOtherCallsStay) {
 TEST_F(LeftoversTest, WhoForksWhileItIsEndedIsFoundToo) {
   test::LogTap tap;
   const Ran ran =
-      run(script("setsid sh -c 'exec >&- 2>&-; i=0; while [ $i -lt 300 ]; do i=$((i+1)); (sleep 61 & ); done; sleep "
-                 "60' & sleep 0.1"));
+      run(script("mkfifo $TMPDIR/up; setsid sh -c 'exec >&- 2>&-; echo >$TMPDIR/up; i=0; while [ $i -lt 300 ]; do "
+                 "i=$((i+1)); (sleep 61 & ); done; sleep 60' & read up <$TMPDIR/up"));
   EXPECT_EQ(ran.exit.code, 0);
   EXPECT_GE(tap.count("left processes"), 1u);
   const auto children = children_of(0).value();
-  for (const int pid : children) EXPECT_TRUE(is_dead(pid)) << name_of(pid);
+  for (const int pid : children) EXPECT_TRUE(run_until([&] { return is_dead(pid); })) << name_of(pid);
 }
 
 }  // namespace

@@ -265,13 +265,12 @@ TEST_F(PosixLauncherTest, WorksWithoutHandlers) {
 }
 
 TEST_F(PosixLauncherTest, RunsInItsDirectory) {
-  TemporaryFolder folder;
-  folder.file("x.sh", "#!/bin/sh\npwd\n");
+  folder_.script("x.sh", "#!/bin/sh\npwd\n");
   ChildSpec spec = shell("pwd");
-  spec.directory = folder.path();
-  EXPECT_EQ(run(spec).out, folder.path() + "\n");
+  spec.directory = folder_.path();
+  EXPECT_EQ(run(spec).out, folder_.path() + "\n");
   spec.command = {"./x.sh"};
-  EXPECT_EQ(run(spec).out, folder.path() + "\n");
+  EXPECT_EQ(run(spec).out, folder_.path() + "\n");
 }
 
 TEST_F(PosixLauncherTest, GivesTheEnvironmentExactly) {
@@ -285,12 +284,11 @@ TEST_F(PosixLauncherTest, GivesTheEnvironmentExactly) {
 }
 
 TEST_F(PosixLauncherTest, LooksABareCommandUpInThePathOfTheSpec) {
-  TemporaryFolder folder;
-  folder.file("greet", "#!/bin/sh\necho \"$0 $1\"\n");
+  folder_.script("greet", "#!/bin/sh\necho \"$0 $1\"\n");
   ChildSpec spec;
   spec.command = {"greet", "you"};
-  spec.environment = {"PATH=/nonexistent:" + folder.path()};
-  EXPECT_EQ(run(spec).out, folder.path() + "/greet you\n");
+  spec.environment = {"PATH=/nonexistent:" + folder_.path()};
+  EXPECT_EQ(run(spec).out, folder_.path() + "/greet you\n");
 }
 
 TEST_F(PosixLauncherTest, GivesNoOtherDescriptor) {
@@ -323,9 +321,8 @@ TEST_F(PosixLauncherTest, LeadsAGroupOfItsOwn) {
 }
 
 TEST_F(PosixLauncherTest, SaysWhyItCouldNotStart) {
-  TemporaryFolder folder;
   ChildSpec spec;
-  spec.directory = folder.path();
+  spec.directory = folder_.path();
   const auto error_of = [&](const std::string& command) {
     spec.command = {command};
     return start_error(spec);
@@ -335,19 +332,19 @@ TEST_F(PosixLauncherTest, SaysWhyItCouldNotStart) {
   EXPECT_EQ(error_of("/tmp"), "/tmp: not a file");
   EXPECT_EQ(error_of(""), "the command is empty");
   EXPECT_EQ(error_of(std::string("a\0b", 3)), "the command holds a zero byte, which no process can be given");
-  const std::string no_bit = folder.file("no-bit.sh", "#!/bin/sh\n", 0644);
+  const std::string no_bit = folder_.file("no-bit.sh", "#!/bin/sh\n");
   EXPECT_EQ(error_of(no_bit), no_bit + ": permission denied: it has no run bit (chmod +x " + no_bit +
                                   "; in a ConfigMap volume: defaultMode: 0755)");
-  folder.file("nope.sh", "#! /nope -x\n");
+  folder_.script("nope.sh", "#! /nope -x\n");
   EXPECT_EQ(error_of("./nope.sh"), "./nope.sh: #!/nope: no such file");
-  folder.file("windows.sh", "#!/bin/sh\r\nexit 0\r\n");
+  folder_.script("windows.sh", "#!/bin/sh\r\nexit 0\r\n");
   EXPECT_EQ(
       error_of("./windows.sh"),
       "./windows.sh: #!/bin/sh: no such file: the line ends with a carriage return (Windows line ends; use dos2unix)");
-  folder.file("closed.sh", "#!" + no_bit + "\n");
+  folder_.script("closed.sh", "#!" + no_bit + "\n");
   EXPECT_THAT(error_of("./closed.sh"),
               testing::StartsWith("./closed.sh: #!" + no_bit + ": permission denied: it has no run bit"));
-  folder.file("text", "echo hello\n");
+  folder_.script("text", "echo hello\n");
   EXPECT_THAT(error_of("./text"),
               testing::StartsWith("./text: not a program: a script needs a first line such as '#!/bin/sh'"));
   spec.directory = "/nonexistent";

@@ -8,14 +8,14 @@ namespace hookd::process {
 namespace {
 
 TEST(Program, PathIsSearchedInOrder) {
-  TemporaryFolder folder;
+  const test::ScratchFolder folder;
   std::filesystem::create_directory(folder.path() + "/a");
   std::filesystem::create_directory(folder.path() + "/b");
   std::filesystem::create_directory(folder.path() + "/a/x");  // a folder is no program
-  folder.file("b/x", "");
-  folder.file("a/y", "", 0644);  // without run bit: the next one counts
-  folder.file("b/y", "");
-  folder.file("a/z", "", 0644);
+  folder.script("b/x", "");
+  folder.file("a/y", "");  // without run bit: the next one counts
+  folder.script("b/y", "");
+  folder.file("a/z", "");
   const std::string path = folder.path() + "/a:" + folder.path() + "/b";
   EXPECT_EQ(find_program("x", "", path).value(), folder.path() + "/b/x");
   EXPECT_EQ(find_program("y", "", path).value(), folder.path() + "/b/y");
@@ -26,31 +26,31 @@ TEST(Program, PathIsSearchedInOrder) {
 }
 
 TEST(Program, RelativeEntriesOfPathAreOfTheChildsDirectory) {
-  TemporaryFolder folder;
+  const test::ScratchFolder folder;
   std::filesystem::create_directory(folder.path() + "/bin");
-  folder.file("bin/x", "");
-  folder.file("y", "");
+  folder.script("bin/x", "");
+  folder.script("y", "");
   EXPECT_EQ(find_program("x", folder.path(), "/none:bin").value(), "bin/x");
   EXPECT_EQ(find_program("y", folder.path(), "/none::bin").value(), "./y");
   EXPECT_FALSE(find_program("x", "", "bin"));
 }
 
 TEST(Program, APathIsTakenAsItIs) {
-  TemporaryFolder folder;
-  folder.file("x", "");
+  const test::ScratchFolder folder;
+  folder.script("x", "");
   EXPECT_EQ(find_program("./x", folder.path(), "").value(), "./x");
   EXPECT_EQ(find_program("./x", "/", "").error().what, "./x: no such file");
   EXPECT_EQ(find_program("/bin/sh", folder.path(), "").value(), "/bin/sh");
 }
 
 TEST(Program, ExplainsWhatTheKernelMeans) {
-  TemporaryFolder folder;
-  const std::string elf = folder.file("elf",
-                                      "\x7f"
-                                      "ELF...");
+  const test::ScratchFolder folder;
+  const std::string elf = folder.script("elf",
+                                        "\x7f"
+                                        "ELF...");
   EXPECT_EQ(explain_exec_error(elf, "", ENOENT),
             elf + ": its dynamic loader is missing (was it built for another system, such as Alpine?)");
-  folder.file("empty.sh", "#!  \n");
+  folder.script("empty.sh", "#!  \n");
   EXPECT_EQ(explain_exec_error("./empty.sh", folder.path(), ENOENT),
             "./empty.sh: its first line '#!' names no interpreter");
   EXPECT_EQ(explain_exec_error("x", "", EAGAIN),

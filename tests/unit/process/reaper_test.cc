@@ -1,7 +1,6 @@
 #include "process/reaper.h"
 
 #include <signal.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -10,12 +9,8 @@
 namespace hookd::process {
 namespace {
 
-// This test process stands for PID 1: orphans come to it.
-class ReaperTest : public ChildTest {
+class ReaperTest : public SubreaperTest {
  protected:
-  void SetUp() override { ASSERT_TRUE(become_subreaper()); }
-  void TearDown() override { ::prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0); }
-
   static bool has_children() {
     siginfo_t info{};
     return ::waitid(P_ALL, 0, &info, WEXITED | WNOWAIT | WNOHANG) == 0;

@@ -3,15 +3,17 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <stdlib.h>
-#include <sys/stat.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 
 #include <boost/asio/io_context.hpp>
-#include <filesystem>
+#include <cerrno>
 #include <fstream>
 #include <string>
 
 #include "process/posix_launcher.h"
+#include "process/reaper.h"
+#include "unit/support/scratch_folder.h"
 
 namespace hookd::process {
 
@@ -68,9 +70,26 @@ class ChildTest : public testing::Test {
     return child.error().what;
   }
 
+  // Before the launcher, whose thread may still empty folders in it. 0755: some children are another user.
+  const test::ScratchFolder folder_{0755};
   boost::asio::io_context context_;
   AsioScheduler scheduler_{context_};
   PosixLauncher launcher_{scheduler_};
+};
+
+// This test process stands for PID 1: orphans come to it, and none of them is left to other tests of the same program.
+class SubreaperTest : public ChildTest {
+ protected:
+  void SetUp() override { ASSERT_TRUE(become_subreaper()); }
+  void TearDown() override {
+    EXPECT_TRUE(run_until([&] {
+      if (launcher_.running() > 0) return false;
+      while (::waitpid(-1, nullptr, WNOHANG) > 0) {
+      }
+      return errno == ECHILD;
+    }));
+    ::prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0);
+  }
 };
 
 // Prints the open descriptors of the shell itself, "0 1 2 ", without opening one.
@@ -89,27 +108,5 @@ inline bool is_dead(int pid) {
   const size_t name_end = text.rfind(") ");
   return name_end == std::string::npos || text[name_end + 2] == 'Z' || text[name_end + 2] == 'X';
 }
-
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    char name[] = "/tmp/hookd-process-XXXXXX";
-    path_ = ::mkdtemp(name);
-    ::chmod(name, 0755);
-  }
-  ~TemporaryFolder() { std::filesystem::remove_all(path_); }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  const std::string& path() const { return path_; }
-  std::string file(const std::string& name, const std::string& content, mode_t mode = 0755) const {
-    const std::string path = path_ + "/" + name;
-    std::ofstream(path) << content;
-    ::chmod(path.c_str(), mode);
-    return path;
-  }
-
- private:
-  std::string path_;
-};
 
 }  // namespace hookd::process

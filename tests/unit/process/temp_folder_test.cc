@@ -13,7 +13,7 @@ namespace fs = std::filesystem;
 using testing::HasSubstr;
 
 TEST(RemoveTree, RemovesWhatIsThereAndIsContentWithWhatIsNot) {
-  const TemporaryFolder folder;
+  const test::ScratchFolder folder;
   EXPECT_TRUE(remove_tree(folder.path() + "/gone"));
   const std::string top = folder.path() + "/top";
   fs::create_directories(top + "/a/b/c");
@@ -26,7 +26,7 @@ TEST(RemoveTree, RemovesWhatIsThereAndIsContentWithWhatIsNot) {
 }
 
 TEST(RemoveTree, NeverFollowsALink) {
-  const TemporaryFolder folder;
+  const test::ScratchFolder folder;
   const std::string kept = folder.path() + "/kept";
   fs::create_directory(kept);
   std::ofstream(kept + "/precious") << "x";
@@ -43,10 +43,11 @@ TEST(RemoveTree, NeverFollowsALink) {
   fs::create_directory_symlink(kept, top);
   EXPECT_FALSE(remove_tree(top));
   EXPECT_TRUE(fs::exists(kept + "/precious"));
+  ::chmod(kept.c_str(), 0755);  // or only root can take it away
 }
 
 TEST(RemoveTree, GoesDeeperThanAnyPathMayBeLong) {
-  const TemporaryFolder folder;
+  const test::ScratchFolder folder;
   const std::string top = folder.path() + "/top";
   ASSERT_EQ(::mkdir(top.c_str(), 0700), 0);
   Fd at(::open(top.c_str(), O_RDONLY | O_DIRECTORY));
@@ -63,8 +64,7 @@ TEST(RemoveTree, GoesDeeperThanAnyPathMayBeLong) {
 
 // As a user, since root may write anywhere.
 TEST(RemoveTree, MakesFoldersWritableThatAreNot) {
-  const TemporaryFolder folder;
-  ::chmod(folder.path().c_str(), 0777);
+  const test::ScratchFolder folder(0777);
   const std::string top = folder.path() + "/top";
   const pid_t child = ::fork();
   if (child == 0) {
@@ -81,7 +81,7 @@ TEST(RemoveTree, MakesFoldersWritableThatAreNot) {
 }
 
 TEST(RemoveTree, StopsWhenAsked) {
-  const TemporaryFolder folder;
+  const test::ScratchFolder folder;
   fs::create_directories(folder.path() + "/top/a");
   std::stop_source stop;
   stop.request_stop();
@@ -93,20 +93,20 @@ class TempFolderTest : public ChildTest {
  protected:
   ChildSpec script(std::string text) {
     ChildSpec spec = shell(std::move(text));
-    spec.temp_parent = folder.path();
+    spec.temp_parent = folder_.path();
     return spec;
   }
-  // Folders without anything in them are kept for later children.
+  // Folders without anything in them are kept for later children. False also of one that goes while it is looked at.
   bool empty() const {
-    return std::ranges::all_of(fs::directory_iterator(folder.path()),
-                               [](const auto& entry) { return fs::is_empty(entry.path()); });
+    std::error_code gone;
+    return std::ranges::all_of(fs::directory_iterator(folder_.path()),
+                               [&](const auto& entry) { return fs::is_empty(entry.path(), gone) && !gone; });
   }
-  TemporaryFolder folder;
 };
 
 TEST_F(TempFolderTest, IsPrivateAndTheChildsTmpdir) {
   const Ran ran = run(script("stat -c '%a %u' $TMPDIR; echo $TMPDIR; echo x > $TMPDIR/file; mkdir -p $TMPDIR/a/b"));
-  EXPECT_THAT(ran.out, testing::StartsWith(fmt::format("700 {}\n{}/tmp-", ::getuid(), folder.path())));
+  EXPECT_THAT(ran.out, testing::StartsWith(fmt::format("700 {}\n{}/tmp-", ::getuid(), folder_.path())));
   EXPECT_TRUE(run_until([&] { return empty(); }));
 }
 
@@ -114,8 +114,8 @@ TEST_F(TempFolderTest, OneLeftAsItWasMadeServesTheNextChildButNotTwoAtOnce) {
   const Ran first = run(script("echo $TMPDIR"));
   EXPECT_EQ(first.out, run(script("echo $TMPDIR")).out);
   const auto remover = std::make_shared<TempRemover>();
-  const auto one = TempFolder::make(folder.path(), remover).value();
-  EXPECT_NE(one->path(), TempFolder::make(folder.path(), remover).value()->path());
+  const auto one = TempFolder::make(folder_.path(), remover).value();
+  EXPECT_NE(one->path(), TempFolder::make(folder_.path(), remover).value()->path());
 }
 
 TEST_F(TempFolderTest, OneThatWasUsedOrOpenedToOthersServesNobodyElse) {
@@ -127,10 +127,10 @@ TEST_F(TempFolderTest, OneThatWasUsedOrOpenedToOthersServesNobodyElse) {
 
 TEST_F(TempFolderTest, SparesGoWithTheRemover) {
   auto remover = std::make_shared<TempRemover>();
-  for (size_t i = 0; i < 3; ++i) ASSERT_TRUE(TempFolder::make(folder.path(), remover));
-  EXPECT_EQ(std::distance(fs::directory_iterator(folder.path()), {}), 1);
+  for (size_t i = 0; i < 3; ++i) ASSERT_TRUE(TempFolder::make(folder_.path(), remover));
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_.path()), {}), 1);
   remover.reset();
-  EXPECT_TRUE(fs::is_empty(folder.path()));
+  EXPECT_TRUE(fs::is_empty(folder_.path()));
 }
 
 TEST_F(TempFolderTest, ATmpdirOfTheHooksOwnStays) {
@@ -156,7 +156,7 @@ TEST_F(TempFolderTest, GoesAlsoWithAChildThatIsKilledOrNeverStarted) {
 
 TEST_F(TempFolderTest, AParentThatCannotBeWrittenIsNamed) {
   ChildSpec spec = script("true");
-  spec.temp_parent = folder.path() + "/gone";
+  spec.temp_parent = folder_.path() + "/gone";
   EXPECT_THAT(start_error(spec), HasSubstr("gone: no temporary folder can be made in it"));
 }
 

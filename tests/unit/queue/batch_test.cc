@@ -91,14 +91,14 @@ TEST_F(BatchTest, CountsEventsNotKeysAndKeepsTheOrderOfEachKey) {
 
 TEST_F(BatchTest, TakesOneSlotOfTheDaemon) {
   make({.concurrency = 5, .batch_max = 4});
-  for (int i = 0; i < 99; ++i) ASSERT_TRUE(slots.try_take());
+  for (int i = 0; i < 99; ++i) ASSERT_TRUE(slots.try_take(&slots));
   hold();
   for (int i = 0; i < 4; ++i) queue->add("k" + std::to_string(i), i);
   go();
-  EXPECT_FALSE(slots.try_take());
+  EXPECT_FALSE(slots.try_take(&slots));
   finish();
-  EXPECT_TRUE(slots.try_take());
-  EXPECT_FALSE(slots.try_take());
+  EXPECT_TRUE(slots.try_take(&slots));
+  EXPECT_FALSE(slots.try_take(&slots));
 }
 
 TEST_F(BatchTest, WaitsForCompanyNoLongerThanItsWindow) {
@@ -173,6 +173,71 @@ TEST_F(BatchTest, SeveralEventsOfOneKeyAreSplitToo) {
   EXPECT_THAT(given_up[0].events, ElementsAre(13));
 }
 
+// What the whole had done already is not to be done again by the half that waits.
+TEST_F(BatchTest, BothHalvesOfOneKeyKnowWhatWasDone) {
+  make({.batch_max = 8});
+  hold();
+  for (const int i : {1, 2}) queue->add("a", i);
+  go();
+  running.front().front().carry = "did something";
+  finish(Verdict::kSplit);
+  ASSERT_EQ(running.size(), 1u);
+  EXPECT_EQ(running.front().front().carry, "did something");
+  finish();
+  ASSERT_EQ(running.size(), 1u);
+  EXPECT_THAT(running.front().front().events, ElementsAre(2));
+  EXPECT_EQ(running.front().front().carry, "did something");
+  finish();
+  queue->add("a", 3);
+  EXPECT_EQ(running.front().front().carry, "");
+}
+
+// They were all in the attempt that failed.
+TEST_F(BatchTest, EventsOfASplitKeyAreNoNewsButWhatCameSinceIs) {
+  make({.batch_max = 8});
+  hold();
+  for (const int i : {1, 2, 3, 4}) queue->add("a", i);
+  go();
+  running.front().front().carry = "did something";
+  finish(Verdict::kSplit);
+  EXPECT_THAT(running.front().front().events, ElementsAre(1, 2));
+  EXPECT_FALSE(running.front().front().fresh_events);
+  finish(Verdict::kSplit);
+  EXPECT_THAT(running.front().front().events, ElementsAre(1));
+  EXPECT_FALSE(running.front().front().fresh_events);
+  finish();
+  EXPECT_THAT(running.front().front().events, ElementsAre(2, 3, 4));
+  EXPECT_FALSE(running.front().front().fresh_events);
+  finish(Verdict::kSplit);
+  queue->add("a", 5);
+  EXPECT_FALSE(running.front().front().fresh_events);
+  finish();
+  EXPECT_THAT(running.front().front().events, ElementsAre(3, 4, 5));
+  EXPECT_TRUE(running.front().front().fresh_events);
+  EXPECT_EQ(running.front().front().carry, "did something");
+}
+
+TEST_F(BatchTest, WhatOfAHalfHasNoRoomStillKnowsWhatWasDone) {
+  make({.batch_max = 4});
+  hold();
+  for (const int i : {1, 2, 3, 4}) queue->add("a", i);
+  go();
+  running.front().front().carry = "did something";
+  finish(Verdict::kSplit);
+  for (const char* key : {"x", "y", "z"}) queue->add(key, 9);  // they leave room for one more
+  finish();
+  std::vector<std::string> carries;
+  while (!running.empty()) {
+    for (const auto& item : running.front())
+      if (item.key == "a") {
+        carries.push_back(item.carry);
+        EXPECT_FALSE(item.fresh_events);
+      }
+    finish();
+  }
+  EXPECT_THAT(carries, ElementsAre("did something", "did something"));
+}
+
 TEST_F(BatchTest, ThePoisonIsTriedAgainAloneAndTheOthersGoOn) {
   make({.attempts = 3, .batch_max = 8});
   hold();
@@ -209,6 +274,37 @@ TEST_F(BatchTest, AnOutageLeavesItTogether) {
   finish(Verdict::kLater);
   scheduler.advance(10s);
   EXPECT_THAT(taken(), ElementsAre("k1:1#3 k2:2#3 k3:3#3"));
+}
+
+TEST_F(BatchTest, BeforeAllAreGivenUpTheOneToBlameIsLookedFor) {
+  make({.attempts = 2, .batch_max = 4});
+  hold();
+  for (int i = 1; i <= 4; ++i) queue->add("k" + std::to_string(i), i == 3 ? 13 : i);
+  go();
+  const auto serve_together = [&] {
+    while (!running.empty()) {
+      const bool poison = std::ranges::any_of(running.front(), [](const auto& item) { return item.key == "k3"; });
+      finish(poison ? Verdict::kRetryTogether : Verdict::kDone);
+    }
+  };
+  serve_together();
+  scheduler.advance(2s);
+  serve_together();
+  EXPECT_THAT(taken(), ElementsAre("k1:1#1 k2:2#1 k3:13#1 k4:4#1", "k1:1#2 k2:2#2 k3:13#2 k4:4#2", "k1:1#2 k2:2#2",
+                                   "k3:13#2 k4:4#2", "k3:13#2", "k4:4#2"));
+  ASSERT_EQ(given_up.size(), 1u);
+  EXPECT_EQ(given_up[0].key, "k3");
+  EXPECT_TRUE(queue->idle());
+}
+
+TEST_F(BatchTest, WhoWantsToBeLeftAloneIsNotAskedForEachOfABatch) {
+  make({.attempts = 1, .batch_max = 4});
+  hold();
+  for (int i = 1; i <= 4; ++i) queue->add("k" + std::to_string(i), i);
+  go();
+  finish(Verdict::kRetryTogether, 20s);
+  EXPECT_EQ(taken().size(), 1u);
+  EXPECT_EQ(given_up.size(), 4u);
 }
 
 TEST_F(BatchTest, NewsOfAKeyInASplitHalfWaitsForItsNextCall) {

@@ -425,29 +425,29 @@ TEST_F(KeyedQueueTest, TakeWaitingGivesEverythingThatIsNotRunning) {
 
 TEST(Slots, GiveBackWakesTheNextInLine) {
   Slots slots(1);
-  ASSERT_TRUE(slots.try_take());
-  EXPECT_FALSE(slots.try_take());
+  ASSERT_TRUE(slots.try_take(&slots));
+  EXPECT_FALSE(slots.try_take(&slots));
   std::vector<int> woken;
   int a = 0, b = 0;
-  slots.wait(&a, [&] { woken.push_back(slots.try_take() ? 1 : -1); });
+  slots.wait(&a, [&] { woken.push_back(slots.try_take(&slots) ? 1 : -1); });
   slots.wait(&a, [&] { woken.push_back(99); });  // waits already
-  slots.wait(&b, [&] { woken.push_back(slots.try_take() ? 2 : -2); });
-  slots.give_back();
+  slots.wait(&b, [&] { woken.push_back(slots.try_take(&slots) ? 2 : -2); });
+  slots.give_back(&slots);
   EXPECT_THAT(woken, ElementsAre(1));
-  slots.give_back();
+  slots.give_back(&slots);
   EXPECT_THAT(woken, ElementsAre(1, 2));
 }
 
 TEST(Slots, OneThatHasNoUseForItDoesNotKeepItFromTheNext) {
   Slots slots(1);
-  ASSERT_TRUE(slots.try_take());
+  ASSERT_TRUE(slots.try_take(&slots));
   int a = 0, b = 0, gone = 0;
   bool got = false;
   slots.wait(&a, [] {});
   slots.wait(&gone, [] { FAIL(); });
-  slots.wait(&b, [&] { got = slots.try_take(); });
+  slots.wait(&b, [&] { got = slots.try_take(&slots); });
   slots.forget(&gone);
-  slots.give_back();
+  slots.give_back(&slots);
   EXPECT_TRUE(got);
 }
 
@@ -490,7 +490,7 @@ TEST_F(TwoQueues, ShareTheSlotsFairly) {
 }
 
 TEST_F(TwoQueues, AStoppedOneDoesNotKeepTheOtherFromASlot) {
-  slots.try_take();
+  slots.try_take(&slots);
   a = make('a', 1);
   b = make('b', 1);
   a->add("x", 1);  // takes the only slot
@@ -502,7 +502,7 @@ TEST_F(TwoQueues, AStoppedOneDoesNotKeepTheOtherFromASlot) {
 }
 
 TEST_F(TwoQueues, OneThatIsGoneIsNotWoken) {
-  slots.try_take();
+  slots.try_take(&slots);
   a = make('a', 1);
   b = make('b', 1);
   a->add("x", 1);

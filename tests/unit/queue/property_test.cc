@@ -187,7 +187,7 @@ struct Trial {
     if (!queue->idle()) complain("it does not come to rest");
     if (settled != last) complain("not every last event was delivered");
     if (given_up != poisons) complain(fmt::format("{} poisons, {} given up", poisons, given_up));
-    for (int i = 0; i < 4; ++i) slots.try_take();
+    for (int i = 0; i < 4; ++i) slots.try_take(&slots);
   }
   void complain(std::string what) { complaints.push_back(std::move(what)); }
 

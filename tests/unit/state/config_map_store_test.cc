@@ -248,19 +248,26 @@ TEST_F(ConfigMapStoreTest, OfTwoDaemonsTheOneThatStartedLastHasIt) {
   EXPECT_FALSE(other->trouble());
 }
 
-TEST_F(ConfigMapStoreTest, WhatIsTooLargeIsTroubleAndNotSent) {
+// One hook that keeps too much does not cost the others their state, nor anybody their pause.
+TEST_F(ConfigMapStoreTest, WhatDoesNotFitStaysInMemoryAndAllElseIsKept) {
+  const test::LogTap log;
   start();
-  asked();
-  store->put("state", "a", json_string(std::string(500 << 10, 'x')));
-  scheduler.advance(1s);
-  EXPECT_FALSE(store->trouble());
-  store->put("state", "b", json_string(std::string(500 << 10, 'y')));
+  for (int i = 0; i < 10; ++i)
+    store->put("state", fmt::format("big\npods./a/x{}", i), json_string(std::string(100 << 10, 'x')));
+  store->put("state", "small", "1");
+  store->put("paused", "big", "{}");
   scheduler.advance(1s);
   ASSERT_TRUE(store->trouble());
-  EXPECT_THAT(store->trouble()->what, HasSubstr("at most 921600 fit"));
-  EXPECT_EQ(asked().size(), 1u);
-  EXPECT_TRUE(store->get("state", "b"));
-  store->erase("state", "b");
+  EXPECT_THAT(store->trouble()->what,
+              AllOf(HasSubstr("is full (921600 bytes"), HasSubstr("2 row(s) of `state` of hook big;")));
+  EXPECT_EQ(log.count("not all of the state is kept"), 1u);
+  EXPECT_THAT(server.data("state"), AllOf(HasSubstr("\"small\": 1"), HasSubstr("x7"), Not(HasSubstr("x8"))));
+  EXPECT_EQ(server.data("paused"), "\"big\": {}\n");
+  EXPECT_TRUE(store->get("state", "big\npods./a/x9"));
+  store->put("paused", "small", "{}");  // and what changes later is written too
+  scheduler.advance(1s);
+  EXPECT_THAT(server.data("paused"), HasSubstr("small"));
+  for (const int i : {0, 1}) store->erase("state", fmt::format("big\npods./a/x{}", i));
   scheduler.advance(1s);
   EXPECT_FALSE(store->trouble());
 }
@@ -270,7 +277,7 @@ TEST_F(ConfigMapStoreTest, ParkedItemsHaveAShare) {
   for (int i = 0; i < 7; ++i) store->put("parked", fmt::format("h\np{}", i), json_string(std::string(100 << 10, 'x')));
   scheduler.advance(1s);
   ASSERT_TRUE(store->trouble());
-  EXPECT_THAT(store->trouble()->what, HasSubstr("2 parked item(s) do not fit"));
+  EXPECT_THAT(store->trouble()->what, HasSubstr("2 row(s) of `parked` of hook h;"));
   EXPECT_THAT(server.data("parked"), AllOf(HasSubstr("p4"), Not(HasSubstr("p5"))));
 }
 

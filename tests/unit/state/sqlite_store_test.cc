@@ -13,6 +13,7 @@
 
 #include "base/fd.h"
 #include "unit/support/log_tap.h"
+#include "unit/support/scratch_folder.h"
 
 namespace hookd::state {
 namespace {
@@ -27,15 +28,6 @@ namespace fs = std::filesystem;
 
 class SqliteStoreTest : public testing::Test {
  protected:
-  SqliteStoreTest() {
-    std::string pattern = testing::TempDir() + "hookd-state-XXXXXX";
-    base = ::mkdtemp(pattern.data());
-    folder = base + "/new/state";
-  }
-  ~SqliteStoreTest() override {
-    store.reset();
-    fs::remove_all(base);
-  }
   Result<void> open(uint64_t max_bytes = uint64_t{1} << 30) {
     store.reset();
     store = std::make_unique<SqliteStore>(scheduler, SqliteStore::Options{folder, max_bytes});
@@ -68,7 +60,9 @@ class SqliteStoreTest : public testing::Test {
   }
 
   ManualScheduler scheduler;
-  std::string base, folder;
+  const test::ScratchFolder scratch;
+  const std::string& base = scratch.path();
+  const std::string folder = base + "/new/state";
   std::unique_ptr<SqliteStore> store;
 };
 
@@ -183,6 +177,79 @@ TEST_F(SqliteStoreTest, DamageInTheMiddleIsFoundAtTheStart) {
   EXPECT_EQ(log.count("broken and was set aside"), 1u);
   EXPECT_THAT(keys("state", ""), IsEmpty());
   EXPECT_EQ(broken_files().size(), 1u);
+}
+
+// "Cannot be read" must never be taken for "there is no such row".
+TEST_F(SqliteStoreTest, DamageThatAReadMeetsIsAnErrorAndSeen) {
+  ASSERT_TRUE(open());
+  const std::string value(2000, 'v');
+  for (int i = 0; i < 6000; ++i) store->put("state", fmt::format("{:05}", i), value);  // more than SQLite's cache holds
+  ASSERT_TRUE(open());
+  {
+    std::fstream file(folder + "/hookd.db", std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(4096);
+    file << std::string(11u << 20, '\x5a');
+  }
+  test::LogTap log;
+  std::optional<Error> error;
+  for (int i = 0; i < 6000 && !error; ++i)
+    if (const auto row = store->read("state", fmt::format("{:05}", i)); !row) error = row.error();
+  ASSERT_TRUE(error);
+  EXPECT_THAT(error->what, HasSubstr("hookd.db: read: "));
+  ASSERT_TRUE(store->trouble());
+  EXPECT_EQ(log.count("the state cannot be read"), 1u);
+  EXPECT_FALSE(store->each("state", "", [](std::string_view, std::string_view) {}));
+  store->put("state", "new", "1");
+  EXPECT_EQ(store->get("state", "new"), "1");  // what waits is in memory
+}
+
+// Names of one cluster mean nothing in another.
+TEST_F(SqliteStoreTest, EachClusterHasItsOwnRows) {
+  const auto use = [&](const std::string& cluster) {
+    ASSERT_TRUE(open());
+    const auto used = store->belong_to(cluster);
+    ASSERT_TRUE(used) << used.error().what;
+  };
+  ASSERT_TRUE(open());
+  store->put("state", "h", "\"of a\"");  // by an older version: of no cluster, so of the one that it is used with
+  use("aaaa");
+  EXPECT_EQ(store->get("state", "h"), "\"of a\"");
+  test::LogTap log;
+  use("bbbb");
+  EXPECT_EQ(store->get("state", "h"), std::nullopt);
+  EXPECT_EQ(log.count("another cluster than before"), 1u);
+  store->put("state", "h", "\"of b\"");
+  use("bbbb");
+  EXPECT_EQ(store->get("state", "h"), "\"of b\"");
+  use("aaaa");
+  EXPECT_EQ(store->get("state", "h"), "\"of a\"");
+  use("bbbb");
+  EXPECT_EQ(store->get("state", "h"), "\"of b\"");
+  for (int i = 0; i < 12; ++i) use(fmt::format("cc{:02}", i));
+  size_t aside = 0;
+  for (const auto& entry : fs::directory_iterator(folder))
+    aside += entry.path().filename().string().starts_with("hookd.db.cluster-") ? 1 : 0;
+  EXPECT_EQ(aside, SqliteStore::kClusters);
+  use("cc05");
+  EXPECT_FALSE(store->trouble());
+}
+
+// What one cluster kept is never taken for another's, and comes back when it can be moved.
+TEST_F(SqliteStoreTest, RowsThatCannotBeSetAsideAreNotTheNextClusters) {
+  ASSERT_TRUE(open());
+  ASSERT_TRUE(store->belong_to("aaaa"));
+  store->put("state", "h", "\"of a\"");
+  fs::create_directories(folder + "/hookd.db.cluster-aaaa/in-the-way");
+  for (int i = 0; i < 2; ++i) {
+    const auto used = store->belong_to("bbbb");
+    ASSERT_FALSE(used);
+    EXPECT_THAT(used.error().what, HasSubstr("hookd.db.cluster-aaaa"));
+  }
+  fs::remove_all(folder + "/hookd.db.cluster-aaaa");
+  ASSERT_TRUE(store->belong_to("bbbb"));
+  EXPECT_EQ(store->get("state", "h"), std::nullopt);
+  ASSERT_TRUE(store->belong_to("aaaa"));
+  EXPECT_EQ(store->get("state", "h"), "\"of a\"");
 }
 
 TEST_F(SqliteStoreTest, OfBrokenFilesOnlyTheNewestStay) {

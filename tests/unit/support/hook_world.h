@@ -8,12 +8,16 @@
 #include "queue/slots.h"
 #include "unit/support/fake_cluster.h"
 #include "unit/support/fake_launcher.h"
+#include "unit/support/scratch_folder.h"
 
 namespace hookd::test {
 
 struct HookWorld {
-  explicit HookWorld(uint64_t seed = 1, int calls_at_once = 16) : random(seed), slots(calls_at_once) {}
+  explicit HookWorld(uint64_t seed = 1, int calls_at_once = 16) : random(seed), slots(calls_at_once) {
+    options.runtime_dir = runtime.path();
+  }
 
+  const ScratchFolder runtime;
   ManualScheduler scheduler;
   SeededRandom random;
   FakeCluster cluster{scheduler};

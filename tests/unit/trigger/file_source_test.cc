@@ -9,6 +9,7 @@
 #include "base/inotify.h"
 #include "base/json_read.h"
 #include "unit/support/fake_launcher.h"
+#include "unit/support/scratch_folder.h"
 
 namespace hookd::trigger {
 namespace {
@@ -17,15 +18,6 @@ using namespace std::chrono_literals;
 using testing::HasSubstr;
 using testing::IsEmpty;
 namespace fs = std::filesystem;
-
-struct Folder {
-  Folder() {
-    std::string pattern = testing::TempDir() + "hookd-source-XXXXXX";
-    path = fs::canonical(::mkdtemp(pattern.data())).string();
-  }
-  ~Folder() { fs::remove_all(path); }
-  std::string path;
-};
 
 void write(const std::string& path, std::string_view content) {
   std::ofstream(path, std::ios::trunc | std::ios::binary) << content;
@@ -39,8 +31,8 @@ std::string state_of(const std::string& path, uint64_t limit = 1u << 20) {
 }
 
 TEST(FileState, TellsFilesAndWhatIsNotThere) {
-  const Folder folder;
-  const std::string file = folder.path + "/a.txt";
+  const test::ScratchFolder folder;
+  const std::string file = folder.path() + "/a.txt";
   EXPECT_EQ(state_of(file), "{\"path\":\"" + file + "\",\"exists\":false}");
   write(file, "x: \"1\"\n");
   EXPECT_EQ(state_of(file), "{\"path\":\"" + file + "\",\"exists\":true,\"content\":\"x: \\\"1\\\"\\n\"}");
@@ -49,8 +41,8 @@ TEST(FileState, TellsFilesAndWhatIsNotThere) {
 }
 
 TEST(FileState, TellsSizeAndHashOfWhatIsTooLarge) {
-  const Folder folder;
-  const std::string file = folder.path + "/a";
+  const test::ScratchFolder folder;
+  const std::string file = folder.path() + "/a";
   write(file, "0123456789a");
   // printf 0123456789a | sha256sum
   EXPECT_THAT(
@@ -59,29 +51,29 @@ TEST(FileState, TellsSizeAndHashOfWhatIsTooLarge) {
 }
 
 TEST(FileState, TellsTheFilesOfAFolderWithoutTheTwinsOfAMount) {
-  const Folder folder;
-  EXPECT_EQ(state_of(folder.path), "{\"path\":\"" + folder.path + "\",\"exists\":true,\"files\":{}}");
-  fs::create_directory(folder.path + "/..one");
-  fs::create_directory(folder.path + "/below");
-  write(folder.path + "/..one/b", "B");
-  fs::create_directory_symlink("..one", folder.path + "/..data");
-  fs::create_symlink("..data/b", folder.path + "/b");
-  write(folder.path + "/a", "A");
-  ::mkfifo((folder.path + "/pipe").c_str(), 0600);
-  EXPECT_THAT(state_of(folder.path), HasSubstr("\"files\":{\"a\":{\"content\":\"A\"},\"b\":{\"content\":\"B\"}}}"));
+  const test::ScratchFolder folder;
+  EXPECT_EQ(state_of(folder.path()), "{\"path\":\"" + folder.path() + "\",\"exists\":true,\"files\":{}}");
+  fs::create_directory(folder.path() + "/..one");
+  fs::create_directory(folder.path() + "/below");
+  write(folder.path() + "/..one/b", "B");
+  fs::create_directory_symlink("..one", folder.path() + "/..data");
+  fs::create_symlink("..data/b", folder.path() + "/b");
+  write(folder.path() + "/a", "A");
+  ::mkfifo((folder.path() + "/pipe").c_str(), 0600);
+  EXPECT_THAT(state_of(folder.path()), HasSubstr("\"files\":{\"a\":{\"content\":\"A\"},\"b\":{\"content\":\"B\"}}}"));
 }
 
 TEST(FileState, WhatIsNeitherFileNorFolderIsAnError) {
-  const Folder folder;
-  const std::string pipe = folder.path + "/pipe";
+  const test::ScratchFolder folder;
+  const std::string pipe = folder.path() + "/pipe";
   ::mkfifo(pipe.c_str(), 0600);
   EXPECT_EQ(state_of(pipe), "error: " + pipe + ": neither a file nor a folder");
 }
 
 TEST(FileState, AFolderOfTooManyFilesIsAnError) {
-  const Folder folder;
-  for (size_t i = 0; i <= FileState::kMaxFiles; ++i) write(folder.path + "/f" + std::to_string(i), "");
-  EXPECT_THAT(state_of(folder.path), HasSubstr("more than 1000 files"));
+  const test::ScratchFolder folder;
+  for (size_t i = 0; i <= FileState::kMaxFiles; ++i) write(folder.path() + "/f" + std::to_string(i), "");
+  EXPECT_THAT(state_of(folder.path()), HasSubstr("more than 1000 files"));
 }
 
 // The real inotify, in real time.
@@ -90,7 +82,7 @@ class FileSourceTest : public testing::Test {
   FileSourceTest() {
     hook->name = "h";
     binding.name = "conf";
-    binding.file = folder.path + "/conf";
+    binding.file = folder.path() + "/conf";
     binding.settle = 30ms;
   }
   void start() {
@@ -140,7 +132,7 @@ class FileSourceTest : public testing::Test {
     }
   }
 
-  Folder folder;
+  test::ScratchFolder folder;
   boost::asio::io_context context{1};
   AsioScheduler scheduler{context};
   SeededRandom random;
@@ -189,8 +181,8 @@ TEST_F(FileSourceTest, SeesReplacedRemovedAndRemadeFiles) {
   write(binding.file, "one");
   start();
   EXPECT_EQ(next(), "one");
-  write(folder.path + "/new", "two");
-  fs::rename(folder.path + "/new", binding.file);
+  write(folder.path() + "/new", "two");
+  fs::rename(folder.path() + "/new", binding.file);
   EXPECT_EQ(next(), "two");
   fs::remove(binding.file);
   EXPECT_EQ(next(), "gone");
@@ -209,37 +201,37 @@ TEST_F(FileSourceTest, SeesWritesToAFileThatStaysOpen) {
 }
 
 TEST_F(FileSourceTest, SeesFoldersOnTheWayComeAndGo) {
-  binding.file = folder.path + "/x/y/conf";
+  binding.file = folder.path() + "/x/y/conf";
   start();
   EXPECT_EQ(next(), "gone");
-  fs::create_directories(folder.path + "/x/y");
+  fs::create_directories(folder.path() + "/x/y");
   write(binding.file, "one");
   EXPECT_EQ(next(), "one");
-  fs::rename(folder.path + "/x", folder.path + "/z");
+  fs::rename(folder.path() + "/x", folder.path() + "/z");
   EXPECT_EQ(next(), "gone");
-  fs::rename(folder.path + "/z", folder.path + "/x");
+  fs::rename(folder.path() + "/z", folder.path() + "/x");
   EXPECT_EQ(next(), "one");
 }
 
 // A ConfigMap mount: files are links through ..data, which is swapped.
 TEST_F(FileSourceTest, SeesTheSwapOfAConfigMapMount) {
   for (const char* version : {"/..one", "/..two"}) {
-    fs::create_directory(folder.path + version);
-    write(folder.path + version + "/conf", version);
+    fs::create_directory(folder.path() + version);
+    write(folder.path() + version + "/conf", version);
   }
-  fs::create_directory_symlink("..one", folder.path + "/..data");
+  fs::create_directory_symlink("..one", folder.path() + "/..data");
   fs::create_symlink("..data/conf", binding.file);
   start();
   EXPECT_EQ(next(), "/..one");
-  fs::create_directory_symlink("..two", folder.path + "/..tmp");
-  fs::rename(folder.path + "/..tmp", folder.path + "/..data");
-  fs::remove_all(folder.path + "/..one");
+  fs::create_directory_symlink("..two", folder.path() + "/..tmp");
+  fs::rename(folder.path() + "/..tmp", folder.path() + "/..data");
+  fs::remove_all(folder.path() + "/..one");
   EXPECT_EQ(next(), "/..two");
   EXPECT_TRUE(nothing_comes());
 }
 
 TEST_F(FileSourceTest, AFolderIsOneEventWithAllItsFiles) {
-  binding.file = folder.path + "/dir";
+  binding.file = folder.path() + "/dir";
   fs::create_directory(binding.file);
   write(binding.file + "/a", "1");
   start();
@@ -247,7 +239,7 @@ TEST_F(FileSourceTest, AFolderIsOneEventWithAllItsFiles) {
   write(binding.file + "/b", "2");
   EXPECT_EQ(next(), "a=1 b=2");
   EXPECT_EQ(content(last_old), "a=1");
-  fs::rename(binding.file, folder.path + "/away");
+  fs::rename(binding.file, folder.path() + "/away");
   EXPECT_EQ(next(), "gone");
 }
 

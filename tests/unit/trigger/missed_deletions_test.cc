@@ -3,13 +3,12 @@
 
 #include <gmock/gmock.h>
 
-#include <filesystem>
-
 #include "hook/call_writer.h"
 #include "state/sqlite_store.h"
 #include "trigger/watch_trigger.h"
 #include "unit/support/fake_cluster.h"
 #include "unit/support/log_tap.h"
+#include "unit/support/scratch_folder.h"
 
 namespace hookd::trigger {
 namespace {
@@ -23,9 +22,7 @@ using testing::UnorderedElementsAre;
 class MissedDeletionsTest : public testing::Test {
  protected:
   MissedDeletionsTest() {
-    std::string pattern = testing::TempDir() + "hookd-known-XXXXXX";
-    folder = ::mkdtemp(pattern.data());
-    EXPECT_TRUE(store.emplace(scheduler, state::SqliteStore::Options{folder}).open());
+    EXPECT_TRUE(store.emplace(scheduler, state::SqliteStore::Options{folder.path()}).open());
     cluster.serve(test::pods());
     binding.name = "pods";
     binding.kind = "Pod";
@@ -36,11 +33,6 @@ class MissedDeletionsTest : public testing::Test {
       }
       return std::nullopt;
     };
-  }
-  ~MissedDeletionsTest() override {
-    trigger.reset();
-    store.reset();
-    std::filesystem::remove_all(folder);
   }
 
   void start() {
@@ -90,12 +82,12 @@ class MissedDeletionsTest : public testing::Test {
   }
   void gone(const std::string& name) { cluster.remove(test::pods(), "a", name); }
 
+  const test::ScratchFolder folder;
   ManualScheduler scheduler;
   SeededRandom random;
   test::FakeCluster cluster{scheduler};
   kube::Discovery discovery{cluster, scheduler};
   metrics::Registry metrics;
-  std::string folder;
   std::optional<state::SqliteStore> store;
   std::optional<kube::InformerPool> pool;
   hook::WatchBinding binding;
@@ -114,8 +106,10 @@ TEST_F(MissedDeletionsTest, AreToldAfterTheFirstListWithTheIdentityAlone) {
   EXPECT_EQ(known(), 2u);
   down();
   gone("x");
+  test::LogTap log;
   restart();
   EXPECT_THAT(taken(), ElementsAre("Added a/y u2", "Deleted a/x u1 unseen"));
+  EXPECT_THAT(log.first("went while hookd was down").line, HasSubstr("hook=h binding=pods objects=1"));
   EXPECT_EQ(asked, 1) << "the server was asked whether it is really gone";
   EXPECT_TRUE(last.back().object->text.empty());
   EXPECT_THAT(hook::object_text(*last.back().object, last.back().resource.get()),

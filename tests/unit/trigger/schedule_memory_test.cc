@@ -1,11 +1,10 @@
 // Schedules over restarts of the daemon.
 #include <gmock/gmock.h>
 
-#include <filesystem>
-
 #include "base/time.h"
 #include "state/sqlite_store.h"
 #include "trigger/schedule_trigger.h"
+#include "unit/support/scratch_folder.h"
 
 namespace hookd::trigger {
 namespace {
@@ -18,15 +17,8 @@ using Missed = hook::ScheduleBinding::Missed;
 class ScheduleMemoryTest : public testing::Test {
  protected:
   ScheduleMemoryTest() {
-    std::string pattern = testing::TempDir() + "hookd-ticked-XXXXXX";
-    folder = ::mkdtemp(pattern.data());
-    EXPECT_TRUE(store.emplace(scheduler, state::SqliteStore::Options{folder}).open());
+    EXPECT_TRUE(store.emplace(scheduler, state::SqliteStore::Options{folder.path()}).open());
     binding.name = "nightly";
-  }
-  ~ScheduleMemoryTest() override {
-    trigger.reset();
-    store.reset();
-    std::filesystem::remove_all(folder);
   }
   void start() {
     auto hook = std::make_shared<hook::Hook>();
@@ -47,10 +39,10 @@ class ScheduleMemoryTest : public testing::Test {
   }
   std::vector<std::string> taken() { return std::exchange(walls, {}); }
 
+  const test::ScratchFolder folder;
   ManualScheduler scheduler;  // 2026-01-01T00:00:00Z
   SeededRandom random;
   metrics::Registry metrics;
-  std::string folder;
   std::optional<state::SqliteStore> store;
   hook::ScheduleBinding binding;
   std::unique_ptr<ScheduleTrigger> trigger;
@@ -93,6 +85,22 @@ TEST_F(ScheduleMemoryTest, ATickWhoseCallWasCutOffIsMissed) {
   start();
   scheduler.advance(1s);
   EXPECT_THAT(taken(), ElementsAre("01-01T04:01:00"));
+}
+
+// The call of one tick ends while the next one waits for its jitter: that one is not handled by it.
+TEST_F(ScheduleMemoryTest, ATickThatWaitsForItsJitterIsMissedToo) {
+  binding.every = 1h;
+  binding.jitter = 10min;
+  works = false;
+  start();
+  scheduler.advance(2h);
+  EXPECT_EQ(taken().size(), 1u);
+  trigger->handled();
+  down_for(0s);
+  works = true;
+  start();
+  scheduler.advance(10min);
+  EXPECT_EQ(taken().size(), 1u);
 }
 
 TEST_F(ScheduleMemoryTest, EveryGoesOnInStep) {

@@ -1,19 +1,19 @@
-#include "hook/native_guard.h"
+#include "config/guard.h"
 
 #include <charconv>
 
 #include "base/time.h"
+#include "config/reader.h"
 
-namespace hookd::hook {
+namespace hookd::config {
 namespace {
-
-using config::Node;
-using config::Reader;
 
 constexpr int64_t kMost = 1'000'000;
 constexpr Duration kShortest = std::chrono::seconds(1);
 constexpr Duration kLongest = std::chrono::hours(24);
 constexpr std::string_view kExpected = "expected COUNT/TIME such as 20/1m";
+
+}  // namespace
 
 Result<Guard::Rate> parse_rate(std::string_view text) {
   const size_t slash = text.find('/');
@@ -39,6 +39,8 @@ Result<Guard::Rate> parse_rate(std::string_view text) {
   return rate;
 }
 
+namespace {
+
 void read_rate(Reader& r, std::string_view key, std::optional<Guard::Rate>& out) {
   const Node* node = r.raw(key);
   if (node == nullptr) return;
@@ -53,8 +55,8 @@ void read_rate(Reader& r, std::string_view key, std::optional<Guard::Rate>& out)
 
 }  // namespace
 
-void read_guard(Reader& spec, Guard& out) {
-  auto r = spec.map("guard");
+void read_guard(Reader& section, Guard& out) {
+  auto r = section.map("guard");
   if (!r) return;
   read_rate(*r, "deletes", out.deletes);
   read_rate(*r, "writes", out.writes);
@@ -63,4 +65,4 @@ void read_guard(Reader& spec, Guard& out) {
   r->finish();
 }
 
-}  // namespace hookd::hook
+}  // namespace hookd::config
