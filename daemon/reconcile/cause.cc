@@ -16,6 +16,10 @@ std::string_view type_of(cache::Change::Type type) {
 
 std::string kind_key(const kube::ResourceType& type) { return type.kind + "." + type.api_version(); }
 
+std::string display_of(const kube::ResourceType& type, const cache::Identity& object) {
+  return type.kind + " " + object.key();
+}
+
 hook::ReconcileCause cause_of(std::string binding, std::string_view type, const kube::ResourceType* kind,
                               const cache::Identity& object) {
   return {std::move(binding), std::string(type), kind ? kind_key(*kind) : "", object.ns, object.name};

@@ -8,6 +8,7 @@
 #include "base/json_read.h"
 #include "base/json_writer.h"
 #include "hook/own_writes.h"
+#include "reconcile/cause.h"
 #include "reconcile/child_match.h"
 #include "reconcile/content.h"
 #include "reconcile/rolling.h"
@@ -22,10 +23,6 @@ using apply::Verb;
 bool rolls(Update update) { return update == Update::kRolling || update == Update::kRollingRecreate; }
 bool recreates(Update update) { return update == Update::kRecreate || update == Update::kRollingRecreate; }
 bool marked(Update update) { return update != Update::kApply; }
-
-std::string display_of(const kube::ResourceType& type, const cache::Identity& object) {
-  return type.kind + " " + object.key();
-}
 
 bool ends(std::string_view text) { return json_string_at(text, {"metadata", "deletionTimestamp"}).has_value(); }
 
@@ -174,7 +171,10 @@ class Planner {
     op.propagation_policy = "Background";
     return op;
   }
-  void remove(const ChildKind& kind, const cache::Object& object) { plan_.removals.push_back(removal(kind, object)); }
+  void remove(const ChildKind& kind, const cache::Object& object) {
+    // Without it cannot be said surely enough what is meant.
+    if (!object.uid.empty()) plan_.removals.push_back(removal(kind, object));
+  }
 
   Operation release(const Observed& child, std::string_view text) const {
     Operation op = reference_patch(child.kind, *child.object, without_owner(text, in_.parent.uid));
@@ -187,8 +187,7 @@ class Planner {
 
   void unwanted(const Observed& child) {
     const std::string text = child.object->text.unpack();
-    if (ends(text)) return;
-    if (child.object->uid.empty()) return;  // what is meant cannot be said surely enough to delete it
+    if (ends(text) || child.object->uid.empty()) return;
     if (child.kind.rule->release)
       plan_.removals.push_back(release(child, text));
     else

@@ -78,18 +78,10 @@ void Handled::flush() {
 
 void Handled::sweep(std::unordered_set<std::string> uids) {
   if (!store_) return;
-  known_ = std::move(uids);
-  sweep_page("");
-}
-
-void Handled::sweep_page(std::string after) {
-  const auto page = store_->page(kTable, prefix_, after, kPage);
-  for (const auto& [key, value] : page) {
-    const std::string uid = key.substr(prefix_.size());
-    if (!known_.contains(uid) && !waiting_.contains(uid)) store_->erase(kTable, key);
-  }
-  if (page.size() < kPage) return known_.clear();
-  sweep_timer_ = scheduler_.after(Duration::zero(), [this, last = page.back().first] { sweep_page(last); });
+  sweep_.start(*store_, scheduler_, std::string(kTable), prefix_,
+               [this, known = std::move(uids)](const std::string& uid) {
+                 return known.contains(uid) || waiting_.contains(uid);
+               });
 }
 
 }  // namespace hookd::reconcile

@@ -22,6 +22,7 @@
 
 #include "base/scheduler.h"
 #include "cache/object.h"
+#include "reconcile/row_sweep.h"
 #include "state/store.h"
 
 namespace hookd::reconcile {
@@ -60,22 +61,20 @@ class Handled {
 
   // Rows are written together; what is lost in between is run once more after a restart.
   static constexpr Duration kWriteAfter = std::chrono::seconds(2);
-  static constexpr size_t kPage = 200;   // rows of one slice
   static constexpr size_t kBatch = 500;  // rows written at once
 
  private:
   void write_soon();
   void write_some();
   void write(const std::string& uid, const std::optional<std::string>& digest);
-  void sweep_page(std::string after);
   std::string row(const std::string& uid) const { return prefix_ + uid; }
 
   state::Store* store_;  // null: nothing is kept
   Scheduler& scheduler_;
   std::string prefix_;
   std::map<std::string, std::optional<std::string>> waiting_;  // by uid; nullopt = the row goes
-  std::unordered_set<std::string> known_;                      // uids of parents, for sweep()
-  Timer timer_, sweep_timer_;
+  Timer timer_;
+  RowSweep sweep_;
 };
 
 }  // namespace hookd::reconcile

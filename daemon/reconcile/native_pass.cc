@@ -69,6 +69,7 @@ hook::Pass::Step NativePass::next() {
 
 NativePass::Over NativePass::over(Over over) {
   at_ = At::kOver;
+  shared_.slow.ended(key_, world_ ? world_->parent : nullptr, left_);
   // What a restart may leave out: those that would find nothing to do. (reconcile/handled.h)
   if (!digest_.empty()) {
     const bool rests = over.verdict == queue::Verdict::kDone && !wrote_ && rests_ && !over.requeue_after;
@@ -77,22 +78,15 @@ NativePass::Over NativePass::over(Over over) {
   return over;
 }
 
-// Its writes are undone again and again, and what calls it was on the queue already when that was found.
+// Its writes are undone again and again.
 NativePass::Maybe NativePass::wait_if_slow() {
-  if (shared_.looping.contains(key_)) return over({.quiet = true});
-  const bool asked_for =
-      !event_.causes.empty() && event_.causes.back().type == "Requeue";  // that has a time of its own
-  if (asked_for || !shared_.is_slow(key_)) return std::nullopt;
-  shared_.hold(key_, event_);
-  return over({.quiet = true});
+  if (shared_.slow.given_up(key_) || shared_.slow.holds(key_, event_)) return over({.quiet = true});
+  return std::nullopt;
 }
 
 // The hook sees what it wrote last. In a dry run nothing was.
 NativePass::Maybe NativePass::settle() {
-  if (shared_.services.dry_run || shared_.own.clear(key_)) {
-    shared_.writing.erase(key_);
-    return std::nullopt;
-  }
+  if (shared_.services.dry_run || shared_.own.clear(key_)) return std::nullopt;
   at_ = At::kSettle;
   shared_.own.when_clear(key_, [this, alive = std::weak_ptr(alive_)] {
     if (alive.lock()) resume();
@@ -210,14 +204,18 @@ std::shared_ptr<const hook::Call> NativePass::make_call() const {
   return call;
 }
 
-// Of what the hook was told besides its children: a change of that is a reason to write.
+// Of what the hook was told besides its children: a change of that is a reason to write, unless it wrote it itself.
 uint64_t NativePass::because() {
   if (because_) return *because_;
+  const WriteRepeats& repeats = shared_.slow.repeats();
   std::string told;
   for (const Gathered::Group& group : world_->related)
-    for (const auto& object : group.objects) told += object->uid + " " + object->resource_version + "\n";
+    for (const auto& object : group.objects)
+      if (!repeats.writes(key_, display_of(*group.type, *object)))
+        told += object->uid + " " + object->resource_version + "\n";
   if (std::ranges::any_of(world_->causes, from_outside)) told += context_.id;
-  return because_.emplace(hook::content_hash(told, essence_of(world_->parent->text.unpack())));
+  const bool own = repeats.writes(key_, display_of(*world_->type, *world_->parent));
+  return because_.emplace(hook::content_hash(told, own ? 0 : essence_of(world_->parent->text.unpack())));
 }
 
 hook::Pass::Step NativePass::end() {
@@ -235,7 +233,7 @@ hook::Pass::Step NativePass::end() {
                  .quiet = result_ == "later"});
   }
   shared_.all_well(key_);
-  if (shared_.looping.contains(key_))
+  if (shared_.slow.given_up(key_))
     return over({.verdict = queue::Verdict::kGiveUp,
                  .result = "looping",
                  .why = "its writes are undone again and again, so that it would not end with --once"});

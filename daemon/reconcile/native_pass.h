@@ -60,7 +60,14 @@ class NativePass final : public hook::Pass {
   Over over(Over over);
   void gather();
   uint64_t because();
-  cache::ObjectPtr seen_child(const apply::Operation& operation) const;  // as the hook saw it; null = it did not
+  struct Seen {
+    const Gathered::Group* group = nullptr;
+    cache::ObjectPtr object;  // null = the hook was not told of it
+  };
+  Seen seen_in(const std::vector<Gathered::Group>& groups, const apply::Operation& operation) const;
+  cache::ObjectPtr seen_child(const apply::Operation& operation) const {
+    return seen_in(world_->children, operation).object;
+  }
   bool changed_nothing(const std::vector<apply::Operation>& operations,
                        const std::vector<apply::Outcome>& outcomes) const;
   std::shared_ptr<const hook::Call> make_call() const;
@@ -79,11 +86,12 @@ class NativePass final : public hook::Pass {
   bool is_hidden(const apply::Operation& operation, const apply::Outcome& outcome) const;
   void child_written(const apply::Operation& operation, const apply::Outcome& outcome);
   void operated(const apply::Operation& operation, const apply::Outcome& outcome);
+  void comes_back(const apply::Operation& operation, const apply::Outcome& outcome, std::string_view parent_before);
   void status_written(const apply::Outcome& outcome);
   void finalizer_written(const apply::Operation& operation, const apply::Outcome& outcome);
   void note(const apply::Operation& operation, const apply::Outcome& outcome, std::string_view reason);
   void remember_version(const apply::Operation& operation, const apply::Outcome& outcome);
-  void repeated(const std::string& child, std::string_view before, std::string_view after);
+  void repeated(const std::string& object, std::string_view before, std::string_view after);
   void parent_is(const apply::Outcome& outcome);
   void warn(std::string_view reason, std::string message, bool whatever = false);
 
@@ -97,6 +105,7 @@ class NativePass final : public hook::Pass {
 
   std::shared_ptr<Gathered> world_;  // what the hook is called with
   std::string parent_text_;          // its newest text: the watch's, or what a write of this pass came to
+  std::string left_;                 // as an operation of the hook left it, "" = none was about it
   bool leaving_ = false;             // it is being deleted, or does not match any more
   bool manage_ = true;               // are children made, changed and deleted?
   std::string digest_;               // of what it is called with

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "hook/own_writes.h"
 #include "hook/runner.h"
+#include "reconcile/cause.h"
 #include "reconcile/finalizer.h"
 #include "reconcile/native_pass.h"
 
@@ -84,7 +85,8 @@ NativePass::Maybe NativePass::plan() {
   requeue_after_ = answer_->requeue_after;
   operations_ = std::move(answer_->operations);
   for (apply::Operation& op : operations_)
-    op.keep_object |= !world_->gone && (is_about(op, *world_->type, *world_->parent) || seen_child(op));
+    op.keep_object |= !world_->gone && (is_about(op, *world_->type, *world_->parent) || seen_child(op) ||
+                                        seen_in(world_->related, op).object);
   if (context_.done)
     context_.done->leave_out(operations_, [this](const apply::Operation& op) {
       return hook::object_in_call(*call_, op.api_version, op.kind, op.ns.empty() ? world_->parent->ns : op.ns, op.name);
@@ -96,12 +98,11 @@ NativePass::Maybe NativePass::plan() {
 }
 
 // A parent that went, or began to go, during the call: its children are the garbage collector's, or the next pass's,
-// which that calls.
+// which that calls. Likewise one that had left and takes part again.
 bool NativePass::is_as_called() const {
   const auto now = shared_.parents->find(key_);
   if (!now || now->object->uid != world_->parent->uid) return false;
-  if (leaving_ || now->object->resource_version == world_->parent->resource_version) return true;
-  return now->matches && !is_ending(now->object->text.unpack());
+  return leaving_ == (!now->matches || is_ending(now->object->text.unpack()));
 }
 
 // The parent's children that the hook was told of, as they are by now: somebody may have freed one during the call.
@@ -282,16 +283,17 @@ bool NativePass::is_hidden(const apply::Operation& operation, const apply::Outco
   return false;
 }
 
-cache::ObjectPtr NativePass::seen_child(const apply::Operation& operation) const {
-  for (const Gathered::Group& group : world_->children) {
+NativePass::Seen NativePass::seen_in(const std::vector<Gathered::Group>& groups,
+                                     const apply::Operation& operation) const {
+  const std::string& ns = operation.ns.empty() ? world_->parent->ns : operation.ns;
+  for (const Gathered::Group& group : groups) {
     if (!is_of(operation, *group.type)) continue;
-    const std::string& ns = operation.ns.empty() ? world_->parent->ns : operation.ns;
     const std::string key = ns.empty() || !group.type->namespaced ? operation.name : ns + "/" + operation.name;
     const auto found =
         std::ranges::lower_bound(group.objects, key, {}, [](const auto& object) { return object->key(); });
-    if (found != group.objects.end() && (*found)->key() == key) return *found;
+    if (found != group.objects.end() && (*found)->key() == key) return {&group, *found};
   }
-  return nullptr;
+  return {};
 }
 
 // The first writes after a start, when what was written before is not known: no event follows on them.
@@ -327,17 +329,35 @@ void NativePass::operated(const apply::Operation& operation, const apply::Outcom
   if (!outcome.ok()) return;
   if (context_.done) context_.done->note(operation, outcome);
   if (outcome.requeue_after) requeue_after_ = outcome.requeue_after;
-  if (operation.keep_object) parent_is(outcome);
-  // It comes back as an event of the child, which calls the hook again.
-  const auto child = outcome.object.empty() || shared_.services.dry_run ? nullptr : seen_child(operation);
-  if (child && child->uid == outcome.uid) repeated(operation.display(), child->text.unpack(), outcome.object);
+  if (world_->gone) return;
+  const std::string parent_before = parent_text_;
+  if (is_about(operation, *world_->type, *world_->parent)) parent_is(outcome);
+  if (!shared_.services.dry_run && outcome.kind == apply::Outcome::Kind::kDone)
+    comes_back(operation, outcome, parent_before);
+}
+
+// What an operation changes of that which calls the hook comes back as an event, and calls it again.
+void NativePass::comes_back(const apply::Operation& operation, const apply::Outcome& outcome,
+                            std::string_view parent_before) {
+  const bool gone = removes(operation);
+  if (gone ? outcome.uid.empty() : outcome.object.empty()) return;
+  if (outcome.uid == world_->parent->uid) {
+    if (gone) return;
+    left_ = outcome.object;
+    return repeated(display_of(*world_->type, *world_->parent), parent_before, outcome.object);
+  }
+  Seen seen = seen_in(world_->children, operation);
+  if (!seen.object) seen = seen_in(world_->related, operation);
+  if (!seen.object || seen.object->uid != outcome.uid) return;
+  const std::string before = seen.object->text.unpack();
+  if (!gone || !is_ending(before))
+    repeated(display_of(*seen.group->type, *seen.object), before, gone ? "" : outcome.object);
 }
 
 void NativePass::status_written(const apply::Outcome& outcome) {
   if (!outcome.ok() || outcome.object.empty() || shared_.services.dry_run) return;
   shared_.statuses.wrote(*world_->parent, *answer_->status, outcome.object);
-  repeated(fmt::format("{} {}", world_->type->kind, world_->parent->key()), only_status(parent_text_),
-           only_status(outcome.object));
+  repeated(display_of(*world_->type, *world_->parent), only_status(parent_text_), only_status(outcome.object));
   parent_is(outcome);
 }
 
@@ -380,7 +400,6 @@ void NativePass::remember_version(const apply::Operation& operation, const apply
       if (outcome.resource_version.empty() || newer_than(known, outcome)) return;
       shared_.own.wrote(key_, hook::resource_of(type), written);
     }
-    shared_.writing.insert(key_);
   };
   if (is_of(operation, *world_->type)) {
     const auto parent = shared_.parents->find(key_);
@@ -407,16 +426,10 @@ void NativePass::remember_version(const apply::Operation& operation, const apply
   }
 }
 
-void NativePass::repeated(const std::string& child, std::string_view before, std::string_view after) {
-  const auto finding = shared_.repeats.wrote(key_, child, because(), before, after);
+void NativePass::repeated(const std::string& object, std::string_view before, std::string_view after) {
+  const auto finding = shared_.slow.wrote(key_, object, because(), before, after, shared_.services.once);
   if (!finding) return;
-  const Duration delay = finding->delay;
-  if (shared_.services.once) {
-    shared_.looping.insert(key_);
-  } else if (delay > Duration::zero()) {
-    shared_.slow_down(key_, delay);
-    at_least_ = std::max(at_least_, delay);
-  }
+  if (!shared_.services.once) at_least_ = std::max(at_least_, finding->delay);
   if (!finding->tell) return;
   const std::string text = finding->text();
   log::warn("what the hook writes does not stay", {{"hook", shared_.hook->name}, {"object", key_}, {"why", text}});

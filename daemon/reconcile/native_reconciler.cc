@@ -68,8 +68,7 @@ void NativeReconciler::stop() {
 
 // With --once: what passes wrote has come back, and with it the keys that it calls.
 bool NativeReconciler::idle() const {
-  return early_.empty() && starting_.empty() && rested_.empty() &&
-         std::ranges::all_of(shared_.writing, [&](const std::string& key) { return shared_.own.clear(key); });
+  return early_.empty() && starting_.empty() && rested_.empty() && waves_.empty() && shared_.own.waiting() == 0;
 }
 
 std::unique_ptr<hook::Pass> NativeReconciler::begin(const std::string& key, const hook::Event& event,
@@ -83,7 +82,7 @@ void NativeReconciler::emit(const std::string& key, hook::ReconcileCause cause, 
   hook::Event event;
   event.causes.push_back(std::move(cause));
   event.background = background;
-  shared_.emit(key, std::move(event));
+  shared_.slow.emit(key, std::move(event));
 }
 
 void NativeReconciler::parent_touched(const cache::Object& parent, std::string_view type, cache::ObjectPtr gone,
@@ -100,7 +99,7 @@ void NativeReconciler::parent_touched(const cache::Object& parent, std::string_v
   hook::Event event;
   event.causes.push_back(cause_of("for", type, shared_.parents->type().get(), parent));
   event.gone = std::move(gone);
-  shared_.emit(parent.key(), std::move(event));
+  shared_.slow.emit(parent.key(), std::move(event));
 }
 
 // Which parents were at rest can only be told once everything is known that their hook is told.
@@ -143,6 +142,31 @@ void NativeReconciler::parent_seen(const cache::Object& parent, std::string_view
   text.empty() ? shared_.own.gone(resource, parent) : shared_.own.seen(resource, parent);
 }
 
+// In slices, after what calls all already; what came before it began is one wave with it.
+void NativeReconciler::call_all(hook::Event event) {
+  event.type = hook::Event::Type::kReconcile;
+  const bool under_way = !waves_.empty();
+  if (!under_way || waves_.back().begun) waves_.emplace_back();
+  hook::merge(waves_.back().events, std::move(event));
+  if (!under_way) call_some();
+}
+
+void NativeReconciler::call_some() {
+  Wave& wave = waves_.front();
+  wave.begun = true;
+  const auto keys = shared_.parents->keys_after(wave.after, kWaveSlice);
+  for (const std::string& key : keys)
+    for (const hook::Event& event : wave.events) shared_.slow.emit(key, event);
+  if (keys.size() < kWaveSlice)
+    waves_.pop_front();
+  else
+    wave.after = keys.back();
+  if (waves_.empty()) return;
+  shared_.services.scheduler.post([this, alive = std::weak_ptr(alive_)] {
+    if (alive.lock() && !waves_.empty()) call_some();
+  });
+}
+
 void NativeReconciler::child_changed(const ChildIndex& index, const ChildChange& told) {
   const cache::Object& object = *told.change.object;
   const auto& type = index.type();
@@ -164,16 +188,28 @@ void NativeReconciler::child_changed(const ChildIndex& index, const ChildChange&
   shared_.own.gone(resource, object);
 }
 
+// `name`: "resource ns/name"
+bool NativeReconciler::has_child(std::string_view name) const {
+  const size_t space = name.find(' ');
+  return space != std::string_view::npos && std::ranges::any_of(shared_.children, [&](const auto& one) {
+           return one.index->type() && hook::resource_of(*one.index->type()) == name.substr(0, space) &&
+                  one.index->find("", name.substr(space + 1));
+         });
+}
+
 void NativeReconciler::related_touched(const hook::RelatedRule& rule, const RelatedIndex& index,
                                        const RelatedIndex::Touch& touch) {
   const auto& type = index.type();
   if (!touch.background) {
     const auto cause = cause_of(rule.name, touch.type, type.get(), touch.object);
-    if (touch.every)
-      for (const std::string& key : shared_.parents->keys()) emit(key, cause);
-    else
+    if (touch.every) {
+      hook::Event event;
+      event.causes.push_back(cause);
+      call_all(std::move(event));
+    } else {
       for (const std::string& key : touch.parents)
         if (shared_.parents->find(key)) emit(key, cause);
+    }
   }
   if (!type) return;
   const std::string resource = hook::resource_of(*type);
@@ -186,6 +222,7 @@ void NativeReconciler::ready_changed() {
       std::unordered_set<std::string> uids;
       shared_.parents->each([&](const std::string&, const Parent& parent) { uids.insert(parent.object->uid); });
       shared_.handled.sweep(std::move(uids));
+      shared_.memory.sweep(shared_.services.scheduler, [this](const std::string& name) { return has_child(name); });
     }
     start_some();
     for (auto& event : std::exchange(early_, {})) call_for_source(event);
@@ -198,7 +235,9 @@ void NativeReconciler::source_event(const hook::Event& event) {
   call_for_source(event);
 }
 
-std::vector<hook::Event> NativeReconciler::take_source_events() {
+std::vector<hook::Event> NativeReconciler::hand_over() {
+  while (!waves_.empty()) call_some();
+  shared_.slow.release_all();
   auto early = std::exchange(early_, {});
   return {std::make_move_iterator(early.begin()), std::make_move_iterator(early.end())};
 }
@@ -207,29 +246,23 @@ void NativeReconciler::call_for_source(const hook::Event& event) {
   const auto& sources = shared_.rule().sources;
   const auto map = std::ranges::find(sources, event.binding, &hook::SourceMap::source);
   if (map == sources.end()) return;
-  std::vector<std::string> keys;
-  if (!map->map) {
-    keys = shared_.parents->keys();
-  } else {
-    const auto found = map->map->run(event.data ? *event.data : "null");
-    auto names = found ? names_of(*found) : Result<std::vector<std::string>>(Failure(found.error()));
-    if (!names) {
-      // The first ones tell the story; what keeps coming must not fill the log.
-      if (++map_errors_ <= 10 || map_errors_ % 1000 == 0)
-        log::warn("`map` failed on an event of a source, which calls nothing", {{"hook", shared_.hook->name},
-                                                                                {"source", event.binding},
-                                                                                {"error", names.error().what},
-                                                                                {"total", map_errors_}});
-      return;
-    }
-    keys = source_keys_.meant(event.binding, *names, *shared_.parents);
+  hook::Event call;
+  call.causes.push_back({event.binding, "Source", "", "", ""});
+  call.ticket = event.ticket;
+  if (!map->map) return call_all(std::move(call));
+  const auto found = map->map->run(event.data ? *event.data : "null");
+  const auto names = found ? names_of(*found) : Result<std::vector<std::string>>(Failure(found.error()));
+  if (!names) {
+    // The first ones tell the story; what keeps coming must not fill the log.
+    if (++map_errors_ <= 10 || map_errors_ % 1000 == 0)
+      log::warn("`map` failed on an event of a source, which calls nothing", {{"hook", shared_.hook->name},
+                                                                              {"source", event.binding},
+                                                                              {"error", names.error().what},
+                                                                              {"total", map_errors_}});
+    return;
   }
-  for (const std::string& key : keys) {
-    hook::Event call;
-    call.causes.push_back({event.binding, "Source", "", "", ""});
-    call.ticket = event.ticket;
-    shared_.emit(key, std::move(call));
-  }
+  for (const std::string& key : source_keys_.meant(event.binding, *names, *shared_.parents))
+    shared_.slow.emit(key, call);
 }
 
 // ---------------------------------------------------------------- what people see
@@ -275,7 +308,7 @@ std::vector<std::string> NativeReconciler::troubles() const {
   add(shared_.parents->trouble());
   for (const auto& one : shared_.related) add(one.index->trouble());
   add(shared_.status_trouble);
-  for (const auto& finding : shared_.repeats.slow()) add(finding.text());
+  for (const auto& finding : shared_.slow.repeats().slow()) add(finding.text());
   return all;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "hook/content_hash.h"
 #include "hook/own_writes.h"
 #include "reconcile/warning.h"
 
@@ -48,11 +49,11 @@ std::string NativeShared::blocker(const kube::ResourceType& type, std::string_vi
 void NativeShared::warn(const std::string& key, const kube::ResourceType& type, const cache::Identity& parent,
                         std::string_view reason, std::string message, bool whatever) {
   if (services.dry_run) return;
-  message = cut_message(std::move(message));
   Told& told = told_[{key, std::string(reason)}];
   const SteadyTime now = services.scheduler.now();
-  if ((told.message == message || (whatever && !told.message.empty())) && now - told.at < kToldEach) return;
-  told = {message, now};
+  const uint64_t hash = hook::content_hash(message) | 1;
+  if ((told.message == hash || (whatever && told.message != 0)) && now - told.at < kToldEach) return;
+  told = {hash, now};
   services.events.record(warning(hook->name, type, parent, reason, std::move(message)));
 }
 
@@ -61,41 +62,6 @@ void NativeShared::untell(const std::string& key, bool also_lasting) {
     const bool lasting = it->first.second == "RepeatedWrites" || it->first.second == "NoStatus";
     it = lasting && !also_lasting ? std::next(it) : told_.erase(it);
   }
-}
-
-void NativeShared::emit(const std::string& key, hook::Event event) {
-  is_slow(key) ? hold(key, std::move(event)) : services.emit(key, std::move(event));
-}
-
-bool NativeShared::is_slow(const std::string& key) {
-  const auto found = slow.find(key);
-  if (found == slow.end()) return false;
-  const auto parent = parents->find(key);
-  if (found->second.until > services.scheduler.now() && parent &&
-      essence_of(parent->object->text.unpack()) == found->second.parent)
-    return true;
-  release(key);
-  return false;
-}
-
-void NativeShared::hold(const std::string& key, hook::Event event) {
-  event.type = hook::Event::Type::kReconcile;
-  hook::merge(slow[key].held, std::move(event));
-}
-
-void NativeShared::slow_down(const std::string& key, Duration delay) {
-  const auto parent = parents->find(key);
-  if (!parent) return;
-  Slow& one = slow[key];
-  one.until = std::max(one.until, services.scheduler.now() + delay);
-  one.parent = essence_of(parent->object->text.unpack());
-  one.timer = services.scheduler.at(one.until, [this, key] { release(key); });
-}
-
-void NativeShared::release(const std::string& key) {
-  auto found = slow.extract(key);
-  if (found.empty()) return;
-  for (hook::Event& event : found.mapped().held) services.emit(key, std::move(event));
 }
 
 void NativeShared::block(const std::string& key, std::string blocker) {
@@ -124,9 +90,7 @@ void NativeShared::forget(const std::string& key, const std::string& uid) {
   unblock(key);
   waiting.erase(key);
   not_asked.erase(key);
-  release(key);
-  looping.erase(key);
-  repeats.forget(key);
+  slow.forget(key);
   statuses.forget(uid);
   handled.not_at_rest(uid);
   untell(key, true);

@@ -15,9 +15,9 @@
 #include "reconcile/own_versions.h"
 #include "reconcile/parent_set.h"
 #include "reconcile/related_index.h"
+#include "reconcile/slow_keys.h"
 #include "reconcile/status_write.h"
 #include "reconcile/write_memory.h"
-#include "reconcile/write_repeats.h"
 
 namespace hookd::reconcile {
 
@@ -33,14 +33,6 @@ struct NativeShared {
     const hook::RelatedRule* rule;
     std::unique_ptr<RelatedIndex> index;
   };
-  // A key whose writes are undone again and again: what calls it is held until then, outside of the queue and its
-  // slots, unless its parent is another by then: that may be the cure.
-  struct Slow {
-    SteadyTime until{};
-    uint64_t parent = 0;  // essence_of() it
-    std::vector<hook::Event> held;
-    Timer timer;
-  };
 
   const std::shared_ptr<const hook::Hook> hook;
   hook::ReconcilerServices services;
@@ -50,13 +42,16 @@ struct NativeShared {
   std::vector<Children> children;
   std::vector<Related> related;
   OwnVersions own{services.scheduler};
-  WriteMemory memory;
-  WriteRepeats repeats{services.scheduler};
+  WriteMemory memory{services.dry_run ? nullptr : services.store, hook->name};
+  SlowKeys slow{services.scheduler,
+                {[this](const std::string& key, hook::Event event) { services.emit(key, std::move(event)); },
+                 [this](const std::string& key) {
+                   const auto parent = parents->find(key);
+                   return parent ? parent->object : nullptr;
+                 },
+                 [](const std::string&, std::string_view text) { return essence_of(text); }}};
   StatusWrites statuses;
   Handled handled{services.dry_run ? nullptr : services.store, services.scheduler, hook->name};
-  std::map<std::string, Slow> slow;
-  std::set<std::string> looping;               // with --once: keys that were given up because they do not come to rest
-  std::set<std::string> writing;               // keys with writes that may not have come back yet (for idle())
   std::set<std::string> released;              // uids of parents that went with our leave: their hook knows
   std::map<std::string, std::string> waiting;  // by key: why its roll-out does not go on
   std::string status_trouble;
@@ -75,12 +70,6 @@ struct NativeShared {
   // An object stands where a child of the key should be and is not ours: its change calls the key.
   void block(const std::string& key, std::string blocker);
   void unblock(const std::string& key);
-  // Onto the queue, or held if the key is slow.
-  void emit(const std::string& key, hook::Event event);
-  bool is_slow(const std::string& key);
-  void hold(const std::string& key, hook::Event event);
-  void slow_down(const std::string& key, Duration delay);
-  void release(const std::string& key);
   std::vector<std::string> blocked_by(const kube::ResourceType& type, const cache::Identity& object) const;
   void forget(const std::string& key, const std::string& uid);  // the parent is no more
   void look_for_status();                                       // asks discovery anew, now and then
@@ -92,7 +81,7 @@ struct NativeShared {
  private:
   std::optional<SteadyTime> status_looked_;
   struct Told {
-    std::string message;
+    uint64_t message = 0;  // hash; 0 = none
     SteadyTime at{};
   };
   // Of what goes on although passes end well (RepeatedWrites, NoStatus), the rest keeps its own time.

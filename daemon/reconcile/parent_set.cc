@@ -169,6 +169,13 @@ std::vector<std::string> ParentSet::keys() const {
   return all;
 }
 
+std::vector<std::string> ParentSet::keys_after(std::string_view after, size_t limit) const {
+  std::vector<std::string> some;
+  for (auto it = members_.upper_bound(after); it != members_.end() && some.size() < limit; ++it)
+    some.push_back(it->first);
+  return some;
+}
+
 void ParentSet::each(const std::function<void(const std::string&, const Parent&)>& visit) const {
   for (const auto& [key, member] : members_) visit(key, Parent{member.object, type(), member.matches});
 }

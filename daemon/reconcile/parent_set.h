@@ -63,6 +63,8 @@ class ParentSet {
   std::optional<Parent> find(std::string_view key) const;  // ns/name
   std::optional<std::string> key_of(std::string_view uid) const;
   std::vector<std::string> keys() const;  // in order
+  // At most `limit` of those behind `after` ("" = from the first), for work in slices.
+  std::vector<std::string> keys_after(std::string_view after, size_t limit) const;
   // Also of those that left and have our finalizer still; in order of keys. `visit` must not change the set.
   void each(const std::function<void(const std::string& key, const Parent&)>& visit) const;
   // A hash of what `changed` lets count of that parent (with its uid): equal = no event was missed. 0 = no parent.

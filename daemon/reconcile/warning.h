@@ -10,12 +10,6 @@
 
 namespace hookd::reconcile {
 
-inline constexpr size_t kMessageBytes = 1000;  // core/v1 Event: 1024 (ValidateEvent)
-
-// At most kMessageBytes and "…", no half of a character.
-std::string cut_message(std::string message);
-
-// `message` as it is.
 apply::EventNote warning(std::string_view hook, const kube::ResourceType& type, const cache::Identity& parent,
                          std::string_view reason, std::string message);
 

@@ -4,12 +4,15 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 
 #include "cache/object.h"
+#include "reconcile/row_sweep.h"
+#include "state/store.h"
 
 namespace hookd::reconcile {
 
@@ -20,6 +23,11 @@ uint64_t essence_of(std::string_view object, bool with_status = false);
 
 class WriteMemory {
  public:
+  // It is kept in `store` (table "written": hook "\n" resource " " child), so that after a restart a child that nobody
+  // changed costs no call; but not of children that are recreated (`wanted`): nothing is deleted for what an older
+  // process made of an object. Null, or one that forgets: nothing outlives the process.
+  explicit WriteMemory(state::Store* store = nullptr, std::string_view hook = "");
+
   struct Key {
     std::string resource;      // hook::resource_of()
     std::string child;         // ns/name; "" = not to be remembered
@@ -45,9 +53,8 @@ class WriteMemory {
   Drift drifted(const Key& key, const std::string& uid, std::string_view object) const;
   void forget(const std::string& resource, const std::string& child);
 
-  // What is known of a child as a short text, for a store, and back; nullopt, false: nothing, or it cannot be read.
-  std::optional<std::string> saved(const std::string& resource, const std::string& child) const;
-  bool restore(const std::string& resource, const std::string& child, std::string_view saved);
+  // Rows of the store that are of no child any more go, in slices; `there`: "resource ns/name" of a child.
+  void sweep(Scheduler& scheduler, std::function<bool(const std::string& name)> there);
 
   size_t size() const { return entries_.size(); }
   // About 200 bytes each. Children beyond are not remembered: they are applied once more in each pass, which changes
@@ -61,7 +68,11 @@ class WriteMemory {
     std::string uid, version;
   };
   const Entry* find(const Key& key, const std::string& uid) const;
+
+  state::Store* store_;  // null: nothing is kept
+  std::string prefix_;
   std::unordered_map<std::string, Entry> entries_;  // by "resource child"
+  RowSweep sweep_;
 };
 
 }  // namespace hookd::reconcile

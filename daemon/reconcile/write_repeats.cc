@@ -16,18 +16,19 @@ bool of_status(std::string_view path) { return path == ".status" || path.starts_
 struct Change {
   std::vector<std::string> paths;
   uint64_t state = 0;
+  bool status_only = false;
 };
 
 // What a write changed; nullopt = nothing, or it cannot be said.
 std::optional<Change> change_of(std::string_view before, std::string_view after) {
   Change change;
-  if (before.empty()) {  // made (anew): the same each time, whatever its uid
-    change.state = hook::content_hash("made");
+  if (before.empty() || after.empty()) {  // made (anew), deleted: the same each time, whatever its uid
+    change.state = hook::content_hash(before.empty() ? "made" : "deleted");
     return change;
   }
   change.paths = apply::changed_paths(before, after, kMaxLines);
   if (change.paths.empty()) return std::nullopt;
-  const bool status_only = std::ranges::all_of(change.paths, of_status);
+  const bool status_only = change.status_only = std::ranges::all_of(change.paths, of_status);
   if (!status_only) std::erase_if(change.paths, of_status);
   // Lines like "~ .data.colour: "red" -> "blue"": what is undone comes again in the same words.
   std::string lines = apply::json_diff(before, after, kMaxLines);
@@ -51,13 +52,16 @@ Duration doubled(Duration delay, int times) {
 
 std::string WriteRepeats::Finding::text() const {
   const std::string what =
-      paths.empty() ? fmt::format("{} is made again and again", child)
+      paths.empty() ? fmt::format("{} is {} again and again", child, deleted ? "deleted" : "made")
       : undone      ? fmt::format("{} of {} keeps being changed back and forth", fmt::join(paths, ", "), child)
                     : fmt::format("{} of {} gets another value each time", fmt::join(paths, ", "), child);
   return fmt::format(
       "{} ({} writes without a change of what the hook is told but the children; the next one in {}); {}", what, writes,
       format_duration(delay),
-      paths.empty() ? "something deletes it: look for another controller, or a rule that recreates what others change"
+      deleted ? "something makes it anew: look for another controller, or a child of the hook's own"
+      : paths.empty()
+          ? "something deletes it, or the hook gives it another name each time: look for another controller, or a rule "
+            "that recreates what others change"
       : undone
           ? "the hook's answer flips, or another controller or a webhook puts its own value back: leave the field to "
             "one of them"
@@ -86,11 +90,14 @@ std::optional<WriteRepeats::Finding> WriteRepeats::wrote(const std::string& key,
   const Duration delay = record.finding ? record.finding->delay : Duration{0};
   if (record.because != because || now - record.last > delay + kWindow) {
     const SteadyTime told = record.told;  // people are told of one object now and then only, whatever the reason
+    const auto beyond_status = record.beyond_status;
     record = {};
     record.because = because;
     record.told = told;
+    record.beyond_status = beyond_status;
   }
   record.last = now;
+  if (!change->status_only) record.beyond_status = now;
   const bool again = std::ranges::find(record.states, change->state) != record.states.end();
   record.states.push_back(change->state);
   if (record.states.size() > kStates) record.states.pop_front();
@@ -102,6 +109,7 @@ std::optional<WriteRepeats::Finding> WriteRepeats::wrote(const std::string& key,
   const int beyond = std::max(count.writes - free - 1, 0);
   Finding finding;
   finding.child = child;
+  finding.deleted = after.empty();
   finding.paths = change->paths;
   if (finding.paths.size() > kPaths) finding.paths.resize(kPaths);
   finding.writes = count.writes;
@@ -111,6 +119,14 @@ std::optional<WriteRepeats::Finding> WriteRepeats::wrote(const std::string& key,
   if (finding.tell) record.told = now;
   record.finding = finding;
   return finding;
+}
+
+bool WriteRepeats::writes(const std::string& key, const std::string& child) const {
+  const auto known = records_.find(key);
+  if (known == records_.end()) return false;
+  const auto found = known->second.find(child);
+  if (found == known->second.end() || !found->second.beyond_status) return false;
+  return scheduler_.now() - *found->second.beyond_status <= kWindow;
 }
 
 void WriteRepeats::forget(const std::string& key) { records_.erase(key); }

@@ -10,7 +10,8 @@
 //   something new             as progress, which may be endless all the same (a time, a random value): slow after
 //                             kFreeNew within kWindow, each kNewStep of them double the delay
 //
-// A reason (`because`) begins anew, and so does a quiet time of kWindow beyond the delay.
+// A reason (`because`) begins anew, and so does a quiet time of kWindow beyond the delay. What the key itself writes is
+// none (writes()).
 #pragma once
 
 #include <cstdint>
@@ -31,18 +32,22 @@ class WriteRepeats {
 
   struct Finding {
     std::string child;               // "ConfigMap a/b", or the parent with its status
-    std::vector<std::string> paths;  // that keep changing: ".data.colour", at most kPaths; empty: it is made anew
+    std::vector<std::string> paths;  // that keep changing: ".data.colour", at most kPaths; empty: it is made anew, or
+    bool deleted = false;            // deleted again and again
     int writes = 0;                  // without a reason, that were undone or changed the same place
     Duration delay{0};               // before the next pass of the key
     bool tell = false;               // now: an Event, a line in the log; else it was told a while ago
     bool undone = true;              // false: each time another value
     std::string text() const;        // one line: who, what, what to do
   };
-  // `key` wrote an object: its state before (from the watch; "" = there was none) and after (from the answer).
+  // `key` wrote an object: its state before (from the watch; "" = there was none) and after (from the answer; "" = it
+  // was deleted).
   // `because` is a hash of what the hook was told besides the children (the parent without status, related objects): a
   // change of that is a reason. A write of anything else than the status does not look at the status.
   std::optional<Finding> wrote(const std::string& key, const std::string& child, uint64_t because,
                                std::string_view before, std::string_view after);
+  // Did it write that object lately, beyond its status? Then a change of it is no reason.
+  bool writes(const std::string& key, const std::string& child) const;
   void forget(const std::string& key);
   std::vector<Finding> slow() const;  // for status, by key
   size_t size() const;                // objects that are remembered
@@ -69,7 +74,8 @@ class WriteRepeats {
   struct Record {
     uint64_t because = 0;
     Count undone, fresh;
-    std::deque<uint64_t> states;  // what the last writes changed, as hashes
+    std::optional<SteadyTime> beyond_status;  // when, see writes()
+    std::deque<uint64_t> states;              // what the last writes changed, as hashes
     SteadyTime last{}, told{};
     std::optional<Finding> finding;
   };

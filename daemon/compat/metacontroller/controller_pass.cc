@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/json_read.h"
-#include "base/time.h"
 #include "hook/own_writes.h"
 #include "reconcile/finalizer.h"
 #include "reconcile/owner.h"
@@ -85,7 +84,6 @@ ControllerPass::Maybe ControllerPass::begin() {
     });
     return Wait{};
   }
-  world_.writing.erase(key_);
   const auto found = world_.find(key_);
   if (!found) {
     world_.forget(key_);
@@ -98,21 +96,8 @@ ControllerPass::Maybe ControllerPass::begin() {
   text_ = parent_->text.unpack();
   ending_ = reconcile::is_ending(text_);
   has_finalizer_ = reconcile::has_finalizer(text_, spec_.finalizer());
-  if ((!matches_ && !has_finalizer_) || world_.looping.contains(key_))
+  if ((!matches_ && !has_finalizer_) || world_.slow.given_up(key_) || world_.slow.holds(key_, event_))
     return over({.result = "ok", .why = "", .requeue_after = std::nullopt, .quiet = true});
-  if (const auto slow = world_.slow.find(key_); slow != world_.slow.end()) {
-    const Duration left = slow->second.until - world_.services.scheduler.now();
-    if (left > Duration::zero() && slow->second.parent == world_.reason_of(key_, text_)) {
-      Over over;
-      over.verdict = queue::Verdict::kNotTried;
-      over.result = "slowed";
-      over.why = fmt::format("its writes are undone again and again: not before {}", format_duration(left));
-      over.at_least = left;
-      over.quiet = true;
-      return this->over(std::move(over));
-    }
-    world_.slow.erase(slow);
-  }
   if (spec_.composite() && !type_->has_subresource("status"))
     return failed(
         fmt::format("{} does not have subresource 'Status' enabled, which a CompositeController needs; set "
@@ -177,6 +162,8 @@ ControllerPass::Maybe ControllerPass::claim_children() {
     adopts = adopts || !claiming.adopt.empty();
     claiming_.push_back(std::move(claiming));
   }
+  adopt_revisions_ = lost_revisions();
+  adopts = adopts || !adopt_revisions_.empty();
   at_ = At::kAdopt;
   if (!adopts) return std::nullopt;
   // What the watch shows of the parent may be old: nothing is adopted for one that is gone or goes.
@@ -187,6 +174,19 @@ ControllerPass::Maybe ControllerPass::claim_children() {
     resume();
   });
   return Wait{};
+}
+
+// ControllerRevisions whose owner reference was taken away, or whose parent was made anew under its children: without
+// them a roll-out would lose its way, and the one of the parent as it is could not be made again.
+std::vector<cache::ObjectPtr> ControllerPass::lost_revisions() const {
+  std::vector<cache::ObjectPtr> lost;
+  if (!selector_ || !rolls()) return lost;
+  for (const auto& object : world_.revisions->orphans(parent_->ns)) {
+    const std::string text = object->text.unpack();
+    if (!reconcile::is_ending(text) && is_revision_of(*object, text, *type_, parent_->uid, *selector_))
+      lost.push_back(object);
+  }
+  return lost;
 }
 
 ControllerPass::Maybe ControllerPass::adopt() {
@@ -201,39 +201,46 @@ ControllerPass::Maybe ControllerPass::adopt() {
   }
   at_ = At::kObserve;
   std::vector<apply::Operation> operations;
-  std::vector<std::pair<size_t, cache::ObjectPtr>> which;  // claiming_ index; adopted ones
+  struct About {
+    const reconcile::ChildIndex* index;
+    std::vector<cache::ObjectPtr>* into;  // where an adopted one goes; null = it is let go
+    cache::ObjectPtr object;
+  };
+  std::vector<About> which;  // by operation
   const std::string owner = reconcile::owner_reference(*type_, *parent_);
-  for (size_t i = 0; i < claiming_.size(); ++i) {
-    const auto& type = *claiming_[i].of->index->type();
-    const auto add = [&](const cache::ObjectPtr& object, const std::string& owners, bool adopts) {
-      apply::Operation op;
-      op.verb = apply::Verb::kMergePatch;
-      op.api_version = type.api_version();
-      op.kind = type.kind;
-      op.ns = object->ns;
-      op.name = object->name;
-      op.uid = object->uid;
-      op.resource_version = object->resource_version;
-      op.keep_object = true;
-      op.patch = fmt::format(R"({{"metadata":{{"ownerReferences":{}}}}})", owners);
-      operations.push_back(std::move(op));
-      which.emplace_back(i, adopts ? object : nullptr);
-    };
-    for (const auto& object : claiming_[i].adopt)
-      add(object, reconcile::with_owner(object->text.unpack(), owner, parent_->uid), true);
-    for (const auto& object : claiming_[i].release)
-      add(object, reconcile::without_owner(object->text.unpack(), parent_->uid), false);
+  const auto add = [&](const reconcile::ChildIndex& index, const cache::ObjectPtr& object,
+                       std::vector<cache::ObjectPtr>* into) {
+    const auto& type = *index.type();
+    const std::string text = object->text.unpack();
+    apply::Operation op;
+    op.verb = apply::Verb::kMergePatch;
+    op.api_version = type.api_version();
+    op.kind = type.kind;
+    op.ns = object->ns;
+    op.name = object->name;
+    op.uid = object->uid;
+    op.resource_version = object->resource_version;
+    op.keep_object = true;
+    op.patch = fmt::format(
+        R"({{"metadata":{{"ownerReferences":{}}}}})",
+        into ? reconcile::with_owner(text, owner, parent_->uid) : reconcile::without_owner(text, parent_->uid));
+    operations.push_back(std::move(op));
+    which.push_back({&index, into, object});
+  };
+  for (Claiming& one : claiming_) {
+    for (const auto& object : one.adopt) add(*one.of->index, object, &one.children);
+    for (const auto& object : one.release) add(*one.of->index, object, nullptr);
   }
+  for (const auto& object : adopt_revisions_) add(*world_.revisions, object, &adopted_revisions_);
   if (operations.empty()) return std::nullopt;
   auto kept = std::make_shared<std::vector<apply::Operation>>(operations);
   return write(std::move(operations), At::kObserve,
-               [this, which = std::move(which), kept](size_t index, const apply::Outcome& outcome) {
-                 auto& [i, object] = which[index];
+               [this, which = std::move(which), kept](size_t number, const apply::Outcome& outcome) {
+                 const auto& [index, into, object] = which[number];
                  if (outcome.kind == apply::Outcome::Kind::kDone) {
-                   const auto& type = *claiming_[i].of->index->type();
-                   const auto& op = (*kept)[index];
-                   remember(type, claiming_[i].of->index->find(op.ns, op.name), op, outcome);
-                   if (object) claiming_[i].children.push_back(object_of(outcome, *object));
+                   const auto& op = (*kept)[number];
+                   remember(*index->type(), index->find(op.ns, op.name), op, outcome);
+                   if (into) into->push_back(object_of(outcome, *object));
                  } else if (!outcome.ok() && outcome.http_status != 404) {
                    if (outcome.http_status == 409)
                      conflict_ = true;
@@ -323,7 +330,6 @@ void ControllerPass::remember(const kube::ResourceType& type, const cache::Objec
     }
     world_.own.wrote(key_, resource, written);
   }
-  world_.writing.insert(key_);
 }
 
 cache::ObjectPtr ControllerPass::object_of(const apply::Outcome& outcome, const cache::Identity& identity) const {

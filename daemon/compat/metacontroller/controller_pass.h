@@ -68,6 +68,7 @@ class ControllerPass final : public hook::Pass {
   Maybe finalizer();
   Maybe claim_children();
   Maybe adopt();
+  std::vector<cache::ObjectPtr> lost_revisions() const;
   Maybe observe();
 
   // controller_pass_hook.cc
@@ -95,7 +96,7 @@ class ControllerPass final : public hook::Pass {
   Step end();
   bool manages_children() const;
   std::optional<ChildKind> kind_of(const DesiredObject& child) const;
-  std::optional<Value> wanted_status() const;
+  Result<std::optional<Value>> wanted_status() const;
   Maybe write_parent();
   Maybe write_children(std::vector<ChildWrite> writes, At then);
   void child_written(const ChildWrite& write, const apply::Outcome& outcome);
@@ -105,7 +106,10 @@ class ControllerPass final : public hook::Pass {
   // What every step needs.
   Step write(std::vector<apply::Operation> operations, At then,
              std::function<void(size_t, const apply::Outcome&)> each);
-  Step over(hook::Pass::Over over) { return over_ = std::move(over), Step(over_.value()); }
+  Step over(hook::Pass::Over over) {
+    world_.slow.ended(key_, parent_);  // what it puts there itself is no reason_of() it
+    return over_ = std::move(over), Step(over_.value());
+  }
   Step failed(std::string why, std::string result = "failed");  // with an Event
   Step later(std::string why);                                  // without
   void parent_is(const apply::Outcome& outcome);
@@ -136,6 +140,8 @@ class ControllerPass final : public hook::Pass {
     std::vector<cache::ObjectPtr> children, adopt, release;
   };
   std::vector<Claiming> claiming_;
+  // ControllerRevisions that nobody controls and that are this parent's; those that were adopted.
+  std::vector<cache::ObjectPtr> adopt_revisions_, adopted_revisions_;
   std::unique_ptr<kube::ApiCall> call_;  // the uncached look at the parent
   std::optional<Result<kube::ApiResponse>> looked_;
   std::vector<ObservedChild> observed_;

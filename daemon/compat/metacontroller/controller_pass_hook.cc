@@ -64,7 +64,11 @@ bool ControllerPass::rolls() const { return world_.revisions && !ending_ && matc
 
 bool ControllerPass::list_revisions() {
   std::vector<Revision> stored;
-  for (const auto& object : world_.revisions->owned_by(parent_->uid)) {
+  auto owned = world_.revisions->owned_by(parent_->uid);
+  std::ranges::copy_if(adopted_revisions_, std::back_inserter(owned), [&owned](const auto& adopted) {
+    return std::ranges::none_of(owned, [&](const auto& one) { return one->name == adopted->name; });
+  });
+  for (const auto& object : owned) {
     auto revision = read_revision(*object, object->text.unpack());
     if (!revision) {
       over_ = std::get<Over>(failed(fmt::format("ControllerRevision {}: {}", object->name, revision.error().what)));
@@ -140,7 +144,10 @@ hook::Pass::Step ControllerPass::ask_hook(HookRole role, size_t revision) {
   call->attempt = context_.attempt;
   call->reason = "reconcile";
   call->time = world_.services.scheduler.wall_now();
-  call->events = {event_};
+  hook::Event event = event_;
+  event.resource = type_;
+  event.object = parent_;
+  call->events.push_back(std::move(event));
   call->body = std::make_shared<RequestBody>(std::move(request));
   asked_ = role;
   return Ask{std::move(call), world_.callers.of(role)};

@@ -218,16 +218,8 @@ uint64_t ControllerPass::because() const {
 }
 
 void ControllerPass::repeated(const std::string& child, std::string_view before, std::string_view after) {
-  const auto finding = world_.repeats.wrote(key_, child, because(), before, after);
-  if (!finding) return;
-  if (world_.services.once) {
-    world_.looping.insert(key_);
-  } else if (finding->delay > Duration::zero()) {
-    auto& slow = world_.slow[key_];
-    slow.until = std::max(slow.until, world_.services.scheduler.now() + finding->delay);
-    slow.parent = world_.reason_of(key_, parent_->text.unpack());
-  }
-  if (!finding->tell) return;
+  const auto finding = world_.slow.wrote(key_, child, because(), before, after, world_.services.once);
+  if (!finding || !finding->tell) return;
   const std::string text = finding->text();
   log::warn("what the hook writes does not stay", {{"hook", world_.hook->name}, {"object", key_}, {"why", text}});
   world_.warn(*type_, *parent_, "RepeatedWrites", text);
@@ -235,13 +227,13 @@ void ControllerPass::repeated(const std::string& child, std::string_view before,
 
 // ---------------------------------------------------------------- the parent's status, labels, annotations
 
-// nullopt = it is to stay as it is (a DecoratorController's null).
-std::optional<Value> ControllerPass::wanted_status() const {
+// nullopt = it is to stay as it is (a DecoratorController's null). Errors: kDecode: a key twice, deeper than is taken.
+Result<std::optional<Value>> ControllerPass::wanted_status() const {
   const auto& answered = answers_.front().status;
   Value status = Value::object();
   if (answered) {
-    auto value = Value::parse(*answered);
-    if (!value || !value->is_object()) return std::nullopt;
+    const auto value = Value::parse(*answered);
+    if (!value) return fail(value.error().with("the status that the hook answered"));
     status = without_nulls(*value);
   } else if (!spec_.composite()) {
     return std::nullopt;
@@ -269,8 +261,10 @@ ControllerPass::Maybe ControllerPass::write_parent() {
   const Value* before = parent->find("status");
   const Value none = Value::object();
   std::optional<Value> status_patch;
-  if (const auto wanted = wanted_status())
-    status_patch = merge_patch(before && before->is_object() ? *before : none, *wanted);
+  if (const auto wanted = wanted_status(); !wanted)
+    errors_.push_back(wanted.error().what);
+  else if (*wanted)
+    status_patch = merge_patch(before && before->is_object() ? *before : none, **wanted);
   Value metadata = Value::object();
   if (!spec_.composite()) {
     const auto differ = [&](std::string_view field, const auto& entries) {
@@ -325,7 +319,7 @@ hook::Pass::Step ControllerPass::end() {
     if (errors_.size() > told) why += fmt::format("; and {} more", errors_.size() - told);
     return failed(std::move(why));
   }
-  if (world_.looping.contains(key_)) {
+  if (world_.slow.given_up(key_)) {
     Over over;
     over.verdict = queue::Verdict::kGiveUp;
     over.result = "looping";

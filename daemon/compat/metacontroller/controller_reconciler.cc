@@ -1,6 +1,7 @@
 #include "compat/metacontroller/controller_reconciler.h"
 
 #include <algorithm>
+#include <array>
 
 #include "base/json_read.h"
 #include "base/log.h"
@@ -25,6 +26,10 @@ class Maker final : public hook::ReconcilerMaker {
   std::unique_ptr<hook::Reconciler> make(std::shared_ptr<const hook::Hook> hook,
                                          hook::ReconcilerServices services) const override {
     return std::make_unique<ControllerReconciler>(spec_, options_, std::move(hook), std::move(services));
+  }
+  bool starts_processes() const override {
+    return std::ranges::any_of(std::array{&spec_->sync, &spec_->finalize, &spec_->customize},
+                               [](const auto* hook) { return *hook && (*hook)->command; });
   }
 
  private:
@@ -126,13 +131,24 @@ bool ControllerReconciler::ready() const {
          (!world_.revisions || world_.revisions->ready());
 }
 
-bool ControllerReconciler::idle() const {
-  return std::ranges::all_of(world_.writing, [&](const std::string& key) { return world_.own.clear(key); });
+bool ControllerReconciler::idle() const { return world_.own.waiting() == 0; }
+
+std::vector<hook::Event> ControllerReconciler::hand_over() {
+  world_.slow.release_all();
+  return {};
 }
 
 std::unique_ptr<hook::Pass> ControllerReconciler::begin(const std::string& key, const hook::Event& event,
                                                         hook::PassContext context) {
   return std::make_unique<ControllerPass>(world_, key, event, std::move(context));
+}
+
+// Parents that go must not keep the others waiting when their hook hangs.
+std::vector<hook::Caller*> ControllerReconciler::asked_by_all() {
+  std::vector<hook::Caller*> all;
+  for (const HookRole role : {HookRole::kCustomize, HookRole::kSync})
+    if (auto* caller = world_.callers.of(role)) all.push_back(caller);
+  return all;
 }
 
 // ---------------------------------------------------------------- what calls keys
@@ -141,7 +157,7 @@ void ControllerReconciler::emit(const std::string& key, hook::ReconcileCause cau
   hook::Event event;
   event.causes.push_back(std::move(cause));
   event.background = background;
-  world_.services.emit(key, std::move(event));
+  world_.slow.emit(key, std::move(event));
 }
 
 void ControllerReconciler::parent_touched(const ControllerWorld::Parents& of, const cache::Object& parent,
@@ -153,7 +169,7 @@ void ControllerReconciler::parent_touched(const ControllerWorld::Parents& of, co
   if (gone) world_.forget(key);
   event.gone = std::move(gone);
   event.background = background;
-  world_.services.emit(key, std::move(event));
+  world_.slow.emit(key, std::move(event));
 }
 
 void ControllerReconciler::parent_seen(const ControllerWorld::Parents& of, const cache::Object& parent,
@@ -210,11 +226,16 @@ void ControllerReconciler::orphan_changed(const reconcile::ChildChange& told, co
 }
 
 void ControllerReconciler::revision_changed(const reconcile::ChildChange& told) {
+  const cache::Object& object = *told.change.object;
+  const bool gone = told.change.type == cache::Change::Type::kDeleted;
   const auto& type = world_.revisions->type();
+  // Its owner reference was taken away: whose it was takes it again.
+  if (told.before && !told.owner && !gone)
+    if (const auto key = world_.key_of_uid(told.before->uid))
+      emit(*key, cause_of("revisions", type_of(told.change.type), type.get(), object), false);
   if (!type) return;
   const std::string resource = hook::resource_of(*type);
-  told.change.type == cache::Change::Type::kDeleted ? world_.own.gone(resource, *told.change.object)
-                                                    : world_.own.seen(resource, *told.change.object);
+  gone ? world_.own.gone(resource, object) : world_.own.seen(resource, object);
 }
 
 void ControllerReconciler::ready_changed() {
@@ -258,7 +279,7 @@ std::vector<hook::Reconciler::Look> ControllerReconciler::looks() const {
 
 std::vector<std::string> ControllerReconciler::troubles() const {
   std::vector<std::string> all;
-  for (const auto& finding : world_.repeats.slow()) all.push_back(finding.text());
+  for (const auto& finding : world_.slow.repeats().slow()) all.push_back(finding.text());
   return all;
 }
 

@@ -28,6 +28,7 @@ class ControllerReconciler final : public hook::Reconciler {
   void stop() override;
   bool ready() const override;
   bool idle() const override;
+  std::vector<hook::Event> hand_over() override;
   std::unique_ptr<hook::Pass> begin(const std::string& key, const hook::Event& event,
                                     hook::PassContext context) override;
   std::vector<std::shared_ptr<kube::Informer>> informers() const override;
@@ -36,6 +37,7 @@ class ControllerReconciler final : public hook::Reconciler {
   std::vector<std::string> waits() const override;
   static constexpr size_t kWaits = 16;  // told at most
   std::vector<hook::Caller*> callers() override { return world_.callers.all(); }
+  std::vector<hook::Caller*> asked_by_all() override;
   std::optional<hook::Snapshot> snapshot(const std::string& name) const override;
 
  private:

@@ -64,19 +64,15 @@ uint64_t ControllerWorld::reason_of(const std::string& key, std::string_view par
 void ControllerWorld::warn(const kube::ResourceType& type, const cache::Identity& parent, std::string_view reason,
                            std::string message) {
   if (services.dry_run) return;
-  services.events.record(
-      reconcile::warning(hook->name, type, parent, reason, reconcile::cut_message(std::move(message))));
+  services.events.record(reconcile::warning(hook->name, type, parent, reason, std::move(message)));
 }
 
 void ControllerWorld::forget(const std::string& key) {
   related->forget(key);
   customized.erase(key);
-  slow.erase(key);
-  looping.erase(key);
   waiting.erase(key);
-  writing.erase(key);
   decorated.erase(key);
-  repeats.forget(key);
+  slow.forget(key);
   // Not `own`: a pass may wait there, which nobody else would wake; what it waits for comes or is given up.
 }
 

@@ -19,8 +19,8 @@
 #include "reconcile/child_index.h"
 #include "reconcile/own_versions.h"
 #include "reconcile/parent_set.h"
+#include "reconcile/slow_keys.h"
 #include "reconcile/write_memory.h"
-#include "reconcile/write_repeats.h"
 
 namespace hookd::metacontroller {
 
@@ -48,10 +48,6 @@ struct ControllerWorld {
     uint64_t essence = 0;  // of the parent that it was asked for
     SteadyTime at{};
   };
-  struct Slow {  // its writes are undone again and again: it waits until then, unless its parent is another by then
-    SteadyTime until{};
-    uint64_t parent = 0;  // reason_of()
-  };
   struct Decorated {  // keys of the parent that a DecoratorController's hook sets or takes away
     std::set<std::string> labels, annotations;
   };
@@ -69,13 +65,17 @@ struct ControllerWorld {
   SelectorIndex selectors;  // of the parents of a CompositeController without generateSelector
   reconcile::OwnVersions own{services.scheduler};
   reconcile::WriteMemory memory;
-  reconcile::WriteRepeats repeats{services.scheduler};
+  reconcile::SlowKeys slow{
+      services.scheduler,
+      {[this](const std::string& key, hook::Event event) { services.emit(key, std::move(event)); },
+       [this](const std::string& key) {
+         const auto found = find(key);
+         return found ? found->parent.object : nullptr;
+       },
+       [this](const std::string& key, std::string_view parent) { return reason_of(key, parent); }}};
   std::map<std::string, Customized> customized;  // by key
-  std::map<std::string, Slow> slow;              // by key
   std::map<std::string, Decorated> decorated;    // by key
-  std::set<std::string> looping;                 // with --once: keys that were given up as they do not come to rest
   std::map<std::string, std::string> waiting;    // by key: why its roll-out does not go on
-  std::set<std::string> writing;                 // keys with writes that may not have come back yet
   std::map<const void*, std::function<void()>> related_waits;
 
   // Keys of parents: ns/name; with several kinds of parents "statefulsets.apps:ns/name".

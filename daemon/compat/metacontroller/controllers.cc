@@ -26,12 +26,17 @@ bool lasting(const Error& error) {
   return error.code == Errc::kNotFound || error.code == Errc::kForbidden || error.code == Errc::kInvalid;
 }
 
-// What makes another hook of it: its spec, that it is another object, and how children are written. Not its metadata
-// and status, as upstream.
+// What makes another hook of it: its spec, that it is another object, how children are written, and its guard. Not the
+// rest of its metadata and status, as upstream.
 uint64_t hash_of(const ControllerSpec& spec, const ControllersOptions& options) {
   const auto raw = json_raw_at(*spec.text, {"spec"}).value_or("");
-  return hook::content_hash(fmt::format("{}\n{}\n{}\n{}\n{}", spec.uid, options.apply.server_side,
-                                        options.apply.ssa_field_manager, options.workers, raw));
+  const auto rate = [](const std::optional<hook::Guard::Rate>& one) {
+    return one ? fmt::format("{}/{}", one->count, one->per.count()) : std::string();
+  };
+  const hook::Guard guard = spec.guard.value_or(options.guard);
+  return hook::content_hash(fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n{}", spec.uid, options.apply.server_side,
+                                        options.apply.ssa_field_manager, options.workers, rate(guard.deletes),
+                                        rate(guard.writes), raw));
 }
 
 }  // namespace
@@ -175,6 +180,7 @@ void Controllers::seen(ControllerKind kind, const cache::Object& object) {
   one.wanted_hash = hash;
   one.asking = false;
   one.looks = 0;
+  one.again.cancel();
   for (const std::string& warning : one.wanted->warnings)
     log::warn("a controller has something that does nothing",
               {{"controller", display(kind, key.second)}, {"field", warning}});
@@ -299,13 +305,17 @@ void Controllers::put(const Key& key) {
   if (one.wanted->finalize)
     for (const ParentResource& parent : one.wanted->parents)
       hook->holds.push_back({one.wanted->finalizer(), parent.api_version, parent.resource});
+  hook->guard = one.wanted->guard.value_or(options_.guard);
   const auto before = one.running;
+  if (const auto taken = services_.put(std::move(hook)); !taken) {
+    trouble(one, *one.wanted, taken.error().what, kCreateError);
+    one.again = services_.scheduler.after(kLookAgain, [this, key] {
+      if (!stopped_ && all_.contains(key)) put(Key(key));
+    });
+    return;
+  }
   if (before) event(*before, "Stopping", "Stopping controller: " + key.second);
   event(*one.wanted, "Starting", "Starting controller: " + key.second);
-  if (!services_.put(std::move(hook)))
-    return trouble(one, *one.wanted,
-                   fmt::format("a hook of a folder has the name {} already", hook_name(key.first, key.second)),
-                   kCreateError);
   if (before)
     event(*before, "Stopped", "Stopped controller: " + key.second);
   else

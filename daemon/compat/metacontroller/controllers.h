@@ -6,6 +6,7 @@
 //   broken                the version before, if any, goes on                            CreateError
 //   parent is no CRD, or not there yet: looked at again every kLookAgain                 CreateError
 //   parent without status: the same                                                      SyncError
+//   a hook of a folder has its name: tried again every kLookAgain                        CreateError
 //   resource gone         hook removed                                                   Stopping, Stopped
 #pragma once
 
@@ -29,6 +30,7 @@ struct ControllersOptions {  // `metacontroller` of the daemon's config
   int workers = 5;                    // keys of one controller at once
   std::string exec_folder;            // SpecReaderOptions
   bool built_in_parents = false;      // CompositeControllers may have parents that are no custom resources
+  hook::Guard guard{};                // of each controller without the annotation (names.h)
 };
 
 struct ControllersServices {
@@ -37,8 +39,8 @@ struct ControllersServices {
   kube::Discovery& discovery;
   kube::Api& api;
   apply::EventRecorder& events;
-  // A hook came, or takes the place of the one of its name. False = the name is taken by a hook of a folder.
-  std::function<bool(std::shared_ptr<const hook::Hook>)> put;
+  // A hook came, or takes the place of the one of its name. Errors: kConfig: a hook of a folder has that name.
+  std::function<Result<void>(std::shared_ptr<const hook::Hook>)> put;
   std::function<void(const std::string& name)> remove;
   bool dry_run = false;  // no Events
 };

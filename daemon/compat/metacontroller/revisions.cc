@@ -6,12 +6,15 @@
 #include "compat/metacontroller/merge.h"
 #include "compat/metacontroller/names.h"
 #include "compat/metacontroller/sha1.h"
+#include "reconcile/followed_kind.h"
 #include "reconcile/owner.h"
 
 namespace hookd::metacontroller {
 namespace {
 
 constexpr size_t kMaxName = 253;
+constexpr std::string_view kGroupLabel = "metacontroller.k8s.io/apiGroup";
+constexpr std::string_view kResourceLabel = "metacontroller.k8s.io/resource";
 
 std::vector<std::string> steps_of(std::string_view path) {
   std::vector<std::string> steps;
@@ -93,6 +96,19 @@ std::string revision_name(const kube::ResourceType& parent_type, std::string_vie
   return prefix + "-" + hash;
 }
 
+bool is_revision_of(const cache::Identity& identity, std::string_view text, const kube::ResourceType& parent_type,
+                    std::string_view parent_uid, const cache::LabelSelector& selector) {
+  const auto labels = reconcile::labels_of(text);
+  const auto is = [&labels](std::string_view label, const std::string& value) {
+    const auto found = labels.find(std::string(label));
+    return found != labels.end() && found->second == value;
+  };
+  if (!is(kGroupLabel, parent_type.group) || !is(kResourceLabel, parent_type.plural)) return false;
+  if (selector.matches(labels)) return true;
+  const auto revision = read_revision(identity, text);
+  return revision && identity.name == revision_name(parent_type, parent_uid, revision->patch);
+}
+
 Result<Revision> read_revision(const cache::Identity& identity, std::string_view text) {
   HOOKD_TRY(const Value object, Value::parse(text));
   Revision revision;
@@ -166,8 +182,8 @@ std::vector<apply::Operation> revision_writes(const std::vector<Revision>& revis
       else if (const Value* own = parent_object.at_path({"spec", "template", "metadata", "labels"});
                own && own->is_object())
         labels = *own;
-      labels.set("metacontroller.k8s.io/apiGroup", Value::string(parent_type.group));
-      labels.set("metacontroller.k8s.io/resource", Value::string(parent_type.plural));
+      labels.set(kGroupLabel, Value::string(parent_type.group));
+      labels.set(kResourceLabel, Value::string(parent_type.plural));
       metadata.set("labels", std::move(labels));
       Value owners = Value::array();
       if (auto owner = Value::parse(reconcile::owner_reference(parent_type, parent)))

@@ -48,6 +48,11 @@ Value revision_patch(const Value& parent, const std::vector<std::string>& field_
 Value parent_at(const Value& parent, const Value& patch, const std::vector<std::string>& field_paths);
 // "catsets.ctl.example.com-<sha1 of uid and patch>", at most 253 bytes.
 std::string revision_name(const kube::ResourceType& parent_type, std::string_view parent_uid, const Value& patch);
+// One that nobody controls: is it this parent's? Its labels tell the parent's type; which parent's it is tells its
+// name, which is made of the parent's uid, or, for a parent that was made anew, the selector (upstream: by the selector
+// alone).
+bool is_revision_of(const cache::Identity& identity, std::string_view text, const kube::ResourceType& parent_type,
+                    std::string_view parent_uid, const cache::LabelSelector& selector);
 // Errors: kDecode.
 Result<Revision> read_revision(const cache::Identity& identity, std::string_view text);
 

@@ -104,6 +104,7 @@ struct ControllerSpec {
   Duration resync{0};                                     // 0 = none, else at least 1 s
   std::optional<HookSpec> sync, finalize, customize;
   std::vector<EndpointConfig> endpoints;
+  std::optional<hook::Guard> guard;   // of the annotation; unset = the daemon's
   std::vector<std::string> warnings;  // what was accepted and does nothing, for log and events
 
   bool composite() const { return kind == ControllerKind::kComposite; }

@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "base/json_read.h"
+#include "compat/metacontroller/names.h"
 #include "compat/metacontroller/spec_hooks.h"
+#include "kube/token_file.h"
 
 namespace hookd::metacontroller {
 namespace {
@@ -139,6 +141,31 @@ Result<void> read_spec(const Fields& fields, const SpecReaderOptions& options, C
   return read_hooks(fields, options, spec);
 }
 
+Result<std::optional<hook::Guard>> read_guard(const Fields& metadata) {
+  HOOKD_TRY(const auto annotations, metadata.map("annotations"));
+  std::string text;
+  if (!annotations || !annotations->has(kGuardAnnotation)) return std::nullopt;
+  HOOKD_CHECK(annotations->text(kGuardAnnotation, text));
+  hook::Guard guard;
+  if (text == "none") return guard;
+  const std::string where = fmt::format("{}[\"{}\"]", annotations->where(), kGuardAnnotation);
+  for (size_t from = 0; from <= text.size();) {
+    const size_t end = std::min(text.find(',', from), text.size());
+    const std::string_view part = kube::trim(std::string_view(text).substr(from, end - from));
+    from = end + 1;
+    auto& limit = part.starts_with("deletes=") ? guard.deletes : guard.writes;
+    if (!part.starts_with("deletes=") && !part.starts_with("writes="))
+      return fail(Errc::kConfig,
+                  "{}: \"{}\": expected deletes=COUNT/TIME, writes=COUNT/TIME, both with a comma, or none", where,
+                  text.substr(0, 80));
+    if (limit) return fail(Errc::kConfig, "{}: \"{}\" tells a limit twice", where, text.substr(0, 80));
+    auto rate = config::parse_rate(part.substr(part.find('=') + 1));
+    if (!rate) return fail(rate.error().with(where));
+    limit = *rate;
+  }
+  return guard;
+}
+
 }  // namespace
 
 Result<std::shared_ptr<const ControllerSpec>> read_controller(std::string text, ControllerKind kind,
@@ -155,6 +182,7 @@ Result<std::shared_ptr<const ControllerSpec>> read_controller(std::string text, 
   HOOKD_CHECK(metadata->text("uid", spec->uid));
   HOOKD_CHECK(metadata->text("resourceVersion", spec->resource_version));
   HOOKD_CHECK(metadata->integer("generation", spec->generation, 0, INT64_MAX));
+  HOOKD_TRY(spec->guard, read_guard(*metadata));
   HOOKD_TRY(const auto inner, fields.map("spec"));
   if (!inner) return fail(Errc::kConfig, "spec: is missing");
   HOOKD_CHECK(read_spec(*inner, options, *spec));

@@ -1,7 +1,7 @@
 // A hook of a controller by HTTP: the request is POSTed, and what comes back is the answer. Thread: loop only.
 // Source: controllers.md 1.2 (statuses), 1.3 (transport, ETag, TLS, authorization), 1.9 (metrics).
 //
-//   connection (Secrets) ──► measure (in slices) ──► breaker ──► POST ──► Reply
+//   connection (Secrets) ──► hook/http_post.h (measure; breaker) ──► POST ──► Reply
 //
 //   200            the answer                      304, 412 when If-None-Match was sent: the kept answer of that ETag
 //   429            later: after Retry-After, without it by the back-off (upstream: at once, for ever)
@@ -29,8 +29,6 @@ class WebhookCaller final : public hook::Caller {
   bool ready() const override { return breaker_->ready(); }
   void on_ready(std::function<void()> look) override;
   std::optional<std::string> trouble() const override;
-
-  static constexpr size_t kHeldBytes = 1u << 20;  // of a request; a larger one is written again while it is sent
 
  private:
   class Post;

@@ -7,6 +7,7 @@
 
 #include "unit/reconcile/child_kinds.h"
 #include "unit/reconcile/child_world.h"
+#include "unit/support/kept_store.h"
 
 namespace hookd::reconcile {
 namespace {
@@ -86,7 +87,7 @@ class Story {
            if (found == world_.objects.end() || world_.is_ours(found->second) || (late_ && chance(8))) return nullptr;
            return world_.object(found->first);
          },
-         .memory = memory_});
+         .memory = *memory_});
   }
 
   // Passes until nothing is to do any more, with everything that may go wrong on the way.
@@ -95,7 +96,7 @@ class Story {
       ASSERT_LT(pass, kPasses) << "no end: " << json::serialize(json::value_from(passes_));
       late_ = pass < 10;
       const ChildPlan now = plan();
-      for (const auto& same : now.same) memory_.wrote(same.key, same.object->uid, same.object->text.unpack());
+      for (const auto& same : now.same) memory_->wrote(same.key, same.object->uid, same.object->text.unpack());
       check_moves(now);
       passes_.push_back(fmt::format("{} removals, {} writes, {} waiting", now.removals.size(), now.writes.size(),
                                     now.waiting.size()));
@@ -106,7 +107,7 @@ class Story {
         if (chance(8)) continue;
         const std::string after = world_.apply(now.writes[i], 0);
         if (!after.empty() && !chance(8))  // else the answer is lost
-          memory_.wrote(now.written[i], json_string_at(after, {"metadata", "uid"}).value_or(""), after);
+          memory_->wrote(now.written[i], json_string_at(after, {"metadata", "uid"}).value_or(""), after);
       }
       world_.tick();
       for (auto& [name, stored] : world_.objects)
@@ -196,16 +197,8 @@ class Story {
       EXPECT_TRUE(!wanted_.contains(name) || rolls || world_.objects.at(name).uid == uid) << name << " was made anew";
   }
 
-  // What was saved is known again, or nothing is.
-  void restart() {
-    WriteMemory fresh;
-    if (chance(2))
-      for (int i = 0; i < kNames; ++i) {
-        const auto saved = memory_.saved("pods.", "a/" + name(i));
-        EXPECT_TRUE(!saved || fresh.restore("pods.", "a/" + name(i), *saved));
-      }
-    memory_ = std::move(fresh);
-  }
+  // What was kept is known again, or nothing is; what is written without keeping it makes it old.
+  void restart() { memory_.emplace(chance(2) ? &store_ : nullptr, "h"); }
 
   std::mt19937 random_;
   Update update_;
@@ -213,7 +206,8 @@ class Story {
   kube::ResourceType parent_type_ = test::memcacheds();
   cache::Identity parent_{"a", "m", "up", "1"};
   test::ChildWorld world_{"up"};
-  WriteMemory memory_;
+  test::KeptStore store_;
+  std::optional<WriteMemory> memory_{std::in_place, &store_, "h"};
   std::map<std::string, json::object> wanted_;
   std::vector<Desired> desired_;
   std::set<std::string> strangers_, orphans_;

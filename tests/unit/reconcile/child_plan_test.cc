@@ -5,6 +5,21 @@
 namespace hookd::reconcile {
 namespace {
 
+// A delete says which object it means, by its uid.
+TEST_F(PlanChildren, AChildWithoutUidIsNeverDeleted) {
+  for (const Update update : {Update::kApply, Update::kRecreate, Update::kRollingRecreate}) {
+    rule(update);
+    observed.clear();
+    auto child = std::make_shared<cache::Object>(*object("x", "1", mark_of(manifest("x", "1"))));
+    child->uid.clear();
+    have(child);
+    for (const bool wanted : {true, false}) {
+      want(wanted ? std::vector<std::string>{manifest("x", "2")} : std::vector<std::string>{});
+      EXPECT_THAT(plan().removals, IsEmpty()) << static_cast<int>(update) << wanted;
+    }
+  }
+}
+
 // --- apply ---
 
 TEST_F(PlanChildren, AMissingChildIsMadeAndNothingOfItsNameTouched) {

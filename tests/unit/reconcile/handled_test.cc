@@ -2,41 +2,12 @@
 
 #include <gmock/gmock.h>
 
-#include "state/memory_store.h"
+#include "unit/support/kept_store.h"
 
 namespace hookd::reconcile {
 namespace {
 
 using namespace std::chrono_literals;
-
-struct KeptStore final : state::Store {
-  std::optional<std::string> get(std::string_view table, std::string_view key) const override {
-    return inner.get(table, key);
-  }
-  void put(std::string_view table, std::string_view key, std::string_view value) override {
-    ++writes;
-    inner.put(table, key, value);
-  }
-  void erase(std::string_view table, std::string_view key) override {
-    ++writes;
-    inner.erase(table, key);
-  }
-  void each(std::string_view table, std::string_view prefix,
-            const std::function<void(std::string_view, std::string_view)>& visit) const override {
-    inner.each(table, prefix, visit);
-  }
-  void flush() override {}
-  bool durable() const override { return true; }
-  bool keeps(std::string_view) const override { return true; }
-  std::optional<Error> trouble() const override { return std::nullopt; }
-  size_t rows() const {
-    size_t count = 0;
-    each("handled", "", [&](std::string_view, std::string_view) { ++count; });
-    return count;
-  }
-  state::MemoryStore inner;
-  int writes = 0;
-};
 
 cache::Identity object(std::string uid, std::string version) { return {"a", "n", std::move(uid), std::move(version)}; }
 
@@ -61,7 +32,7 @@ TEST(Digest, IsOfAllThatTheHookWasTold) {
 class HandledTest : public testing::Test {
  protected:
   ManualScheduler scheduler;
-  KeptStore store;
+  test::KeptStore store;
 };
 
 TEST_F(HandledTest, IsKnownAfterARestart) {
@@ -97,14 +68,14 @@ TEST_F(HandledTest, WritesOnlyWhatIsNewAndTogether) {
   handled.not_at_rest("u1");
   scheduler.advance(10s);
   EXPECT_EQ(store.writes, 2);
-  EXPECT_EQ(store.rows(), 0u);
+  EXPECT_EQ(store.rows("handled"), 0u);
 }
 
 TEST_F(HandledTest, ManyAreWrittenInPortions) {
   Handled handled(&store, scheduler, "h");
   for (int i = 0; i < 2000; ++i) handled.at_rest("u" + std::to_string(i), "d");
   scheduler.advance(Handled::kWriteAfter);
-  EXPECT_EQ(store.rows(), 2000u);
+  EXPECT_EQ(store.rows("handled"), 2000u);
   EXPECT_TRUE(scheduler.idle());
 }
 
@@ -118,7 +89,7 @@ TEST_F(HandledTest, SweepForgetsParentsThatAreNoMore) {
   handled.sweep({"u1", "u999"});
   handled.at_rest("fresh", "d");
   scheduler.advance(10s);
-  EXPECT_EQ(store.rows(), 4u);
+  EXPECT_EQ(store.rows("handled"), 4u);
   EXPECT_TRUE(handled.was_at_rest("u999", "d"));
   EXPECT_FALSE(handled.was_at_rest("u2", "d"));
   EXPECT_TRUE(Handled(&store, scheduler, "h2").was_at_rest("u1", "d"));

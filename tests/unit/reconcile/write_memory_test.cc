@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "unit/support/kept_store.h"
 #include "unit/support/objects.h"
 
 namespace hookd::reconcile {
@@ -90,30 +91,65 @@ TEST(WriteMemory, ForgetsAndIgnores) {
   EXPECT_EQ(memory.size(), 0u);
 }
 
-TEST(WriteMemory, SavesAndRestores) {
-  WriteMemory memory, later;
-  const auto wanted = key(0xfedcba9876543210, R"({"apiVersion":"v1","spec":{"a":1}})");
-  EXPECT_EQ(memory.saved("pods.", "a/x"), std::nullopt);
-  memory.wrote(wanted, "u1", object("5", R"({"a":1})"));
-  const auto saved = memory.saved("pods.", "a/x");
-  ASSERT_TRUE(saved);
-  ASSERT_TRUE(later.restore("pods.", "a/x", *saved));
-  EXPECT_EQ(later.saved("pods.", "a/x"), saved);
-  EXPECT_TRUE(later.as_written(wanted, identity("u1", "5")));
-  EXPECT_TRUE(later.as_written(wanted, "u1", object("6", R"({"a":1})")));
-  EXPECT_EQ(later.drifted(wanted, "u1", object("6", R"({"a":2})")), WriteMemory::Drift::kDrifted);
+TEST(WriteMemory, KnowsAfterARestartWhatNobodyChanged) {
+  test::KeptStore store;
+  WriteMemory before(&store, "h");
+  before.wrote(key(0xfedcba9876543210), "u1", object("5", "1"));
+  const WriteMemory later(&store, "h"), other(&store, "other"), without;
+  EXPECT_TRUE(later.as_written(key(0xfedcba9876543210), "u1", object("6", "1")));
+  EXPECT_FALSE(later.as_written(key(0xfedcba9876543210), "u1", object("6", "2"))) << "somebody changed it";
+  EXPECT_FALSE(later.as_written(key(1), "u1", object("5", "1"))) << "something else is wanted";
+  EXPECT_FALSE(later.as_written(key(0xfedcba9876543210), "u2", object("5", "1"))) << "it is another one";
+  EXPECT_EQ(later.from_this(key(1), "u1"), std::nullopt) << "others may have written it since";
+  EXPECT_FALSE(other.as_written(key(0xfedcba9876543210), "u1", object("5", "1")));
+  EXPECT_FALSE(without.as_written(key(0xfedcba9876543210), "u1", object("5", "1")));
 }
 
-TEST(WriteMemory, RestoresNothingThatItCannotRead) {
-  WriteMemory memory;
-  for (const char* text :
-       {"", "{}", "no", R"({"kind":"2","manifest":"1","essence":"1","wanted":"1","uid":"u"})",
-        R"({"kind":"1","manifest":"x","essence":"1","wanted":"1","uid":"u"})",
-        R"({"kind":"1","manifest":"1","essence":"1","wanted":"11111111111111111","uid":"u"})",
-        R"({"kind":"1","manifest":"1","essence":"1","wanted":"1"})", R"({"kind":"1","manifest":1,"essence":"1"})"})
-    EXPECT_FALSE(memory.restore("pods.", "a/x", text)) << text;
-  EXPECT_FALSE(memory.restore("pods.", "", R"({"kind":"1","manifest":"1","essence":"1","wanted":"1","uid":"u"})"));
-  EXPECT_EQ(memory.size(), 0u);
+TEST(WriteMemory, KeepsNothingOfChildrenThatAreRecreated) {
+  test::KeptStore store;
+  WriteMemory memory(&store, "h");
+  memory.wrote(key(1, R"({"apiVersion":"v1","spec":1})"), "u1", object("5", "1"));
+  EXPECT_EQ(store.rows("written"), 0u);
+}
+
+TEST(WriteMemory, AsksNothingOfAStoreThatForgetsOrHasNoRoomForIt) {
+  struct Small final : state::MemoryStore {
+    bool durable() const override { return true; }
+    bool keeps(std::string_view) const override { return false; }
+  } small;
+  state::MemoryStore forgets;
+  for (state::Store* store : {static_cast<state::Store*>(&small), static_cast<state::Store*>(&forgets)}) {
+    WriteMemory(store, "h").wrote(key(1), "u1", object("5", "1"));
+    EXPECT_TRUE(store->page("written", "", "", 10).empty());
+  }
+}
+
+TEST(WriteMemory, WritesARowOnlyWhenItChanges) {
+  test::KeptStore store;
+  WriteMemory memory(&store, "h");
+  memory.wrote(key(1), "u1", object("5", "1"));
+  memory.wrote(key(1), "u1", object("6", "1", R"(,"status":{"n":1})"));
+  EXPECT_EQ(store.writes, 1);
+  WriteMemory later(&store, "h");
+  later.wrote(key(1), "u1", object("7", "1"));
+  EXPECT_EQ(store.writes, 1);
+  later.wrote(key(2), "u1", object("8", "2"));
+  EXPECT_EQ(store.writes, 2);
+  later.forget("pods.", "a/x");
+  EXPECT_EQ(store.rows("written"), 0u);
+}
+
+TEST(WriteMemory, RowsOfChildrenThatAreGoneGo) {
+  test::KeptStore store;
+  ManualScheduler scheduler;
+  for (size_t i = 0; i < RowSweep::kPage * 2 + 10; ++i) store.put("written", fmt::format("h\npods. a/{}", i), "{}");
+  store.put("written", "other\npods. a/1", "{}");
+  WriteMemory memory(&store, "h");
+  memory.wrote(key(1), "u1", object("5", "1"));
+  memory.sweep(scheduler, [](const std::string& name) { return name == "pods. a/7"; });
+  EXPECT_GT(store.rows("written"), RowSweep::kPage) << "in slices";
+  scheduler.advance(Duration::zero());
+  EXPECT_EQ(store.rows("written"), 3u) << "a/7, what was written by now, and another hook's";
 }
 
 }  // namespace

@@ -150,6 +150,40 @@ TEST_F(WriteRepeatsTest, AChildThatIsMadeAgainAndAgainIsFound) {
   EXPECT_THAT(found->text(), HasSubstr("Pod a/x is made again and again"));
 }
 
+TEST_F(WriteRepeatsTest, AnObjectThatIsDeletedAgainAndAgainIsFound) {
+  std::optional<WriteRepeats::Finding> found;
+  for (int i = 0; i < WriteRepeats::kFree + 2; ++i) found = write(config("blue"), "");
+  ASSERT_TRUE(found);
+  EXPECT_THAT(found->text(), HasSubstr("Pod a/x is deleted again and again"));
+  EXPECT_THAT(found->text(), HasSubstr("something makes it anew"));
+}
+
+TEST_F(WriteRepeatsTest, TellsWhatAKeyWritesBeyondTheStatus) {
+  EXPECT_FALSE(repeats.writes("a/p", "Pod a/x"));
+  repeats.wrote("a/p", "Pod a/x", 1, config("x", R"(,"status":{"n":1})"), config("x", R"(,"status":{"n":2})"));
+  EXPECT_FALSE(repeats.writes("a/p", "Pod a/x"));
+  repeats.wrote("a/p", "Pod a/x", 1, config("x"), config("y"));
+  EXPECT_TRUE(repeats.writes("a/p", "Pod a/x"));
+  repeats.wrote("a/p", "Pod a/x", 2, config("x", R"(,"status":{"n":1})"), config("x", R"(,"status":{"n":2})"));
+  EXPECT_TRUE(repeats.writes("a/p", "Pod a/x")) << "also when something else is a reason";
+  EXPECT_FALSE(repeats.writes("a/p", "Pod a/y"));
+  EXPECT_FALSE(repeats.writes("a/q", "Pod a/x"));
+  scheduler.advance(WriteRepeats::kWindow * 2);
+  repeats.wrote("a/q", "Pod a/x", 1, config("x"), config("y"));
+  EXPECT_FALSE(repeats.writes("a/p", "Pod a/x")) << "that was long ago";
+}
+
+// A status that is written for ever must not make that of one annotation last for ever.
+TEST_F(WriteRepeatsTest, WhatWasWrittenLongAgoDoesNotCountForWhatTheStatusGoesOn) {
+  repeats.wrote("a/p", "Pod a/x", 1, config("x"), config("y"));
+  for (int i = 0; i < 20; ++i) {
+    scheduler.advance(1min);
+    repeats.wrote("a/p", "Pod a/x", 1, config("x", fmt::format(R"(,"status":{{"n":{}}})", i)),
+                  config("x", fmt::format(R"(,"status":{{"n":{}}})", i + 1)));
+  }
+  EXPECT_FALSE(repeats.writes("a/p", "Pod a/x"));
+}
+
 TEST_F(WriteRepeatsTest, ObjectsAndKeysAreApartAndForgotten) {
   for (int i = 0; i < WriteRepeats::kFree; ++i)
     for (const char* key : {"a/p", "a/q"})

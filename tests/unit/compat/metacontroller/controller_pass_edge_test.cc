@@ -1,34 +1,16 @@
 // Passes that are overtaken by what happens around them, and hooks whose writes never come to rest.
-#include <gmock/gmock.h>
-
-#include "compat/metacontroller/controller_pass.h"
-#include "unit/compat/metacontroller/controller_world.h"
+#include "unit/compat/metacontroller/controller_pass_fixture.h"
 
 namespace hookd::metacontroller {
 namespace {
 
-using namespace std::chrono_literals;
-using queue::Verdict;
-using test::catsets;
-using test::config_maps;
-using test::json;
-using test::object_json;
 using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 
-constexpr char kOne[] =
-    R"({"status":{"ok":true},"children":[{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"x"},"data":{"v":"1"}}]})";
-
-struct EdgePassTest : test::ControllerTest {
-  EdgePassTest() { spec->generate_selector = true; }
-  void decorate() {
-    spec->kind = ControllerKind::kDecorator;
-    spec->generate_selector = false;
-    spec->name = "deco";
-  }
+struct EdgePassTest : ControllerPassTest {
   // Runs the key whenever it is called, and again when it is slowed; how often the hook was asked in that time.
   size_t asked_within(Duration time) {
     const size_t before = asked("sync");
@@ -80,11 +62,7 @@ TEST_F(EdgePassTest, AParentThatLeavesBeforeTheHookIsAskedIsNotAskedAboutWithout
   answer("customize", R"({"relatedResources":[{"apiVersion":"v1","resource":"secrets","names":["s"]}]})");
   answer("sync", R"({"status":{},"children":[]})");
   cluster.put(test::secrets(), object_json(test::secrets(), "a", "s", "u1"));
-  cluster.put(
-      config_maps(),
-      object_json(
-          config_maps(), "a", "x", "uid-x",
-          R"("labels":{"controller-uid":"uid-p"},"ownerReferences":[{"apiVersion":"ctl.example.com/v1","kind":"CatSet","name":"p","uid":"uid-p","controller":true}])"));
+  make_child("x", "uid-p", R"("controller-uid":"uid-p")");
   make_parent("p", R"("labels":{"in":"yes"})");
   start();
   cluster.hold(test::secrets().collection_path(""));
@@ -121,11 +99,7 @@ TEST_F(EdgePassTest, AParentThatGoesIsFinalizedAlsoWithoutAUsableSelector) {
   spec->generate_selector = false;
   spec->finalize = webhook("finalize");
   answer("finalize", R"({"status":{},"children":[],"finalized":true})");
-  cluster.put(
-      config_maps(),
-      object_json(
-          config_maps(), "a", "x", "uid-x",
-          R"("ownerReferences":[{"apiVersion":"ctl.example.com/v1","kind":"CatSet","name":"p","uid":"uid-p","controller":true}])"));
+  make_child("x", "uid-p", "");
   cluster.put(config_maps(), object_json(config_maps(), "a", "foreign", "uid-f"));
   const std::string finalizers = R"("finalizers":["metacontroller.io/compositecontroller-catset","example.com/x"])";
   make_parent("p", finalizers, R"("spec":{"selector":{}})");

@@ -1,43 +1,14 @@
-#include "compat/metacontroller/controller_pass.h"
-
-#include <gmock/gmock.h>
-
-#include "unit/compat/metacontroller/controller_world.h"
+// A pass from its start to its end, of each kind of controller.
+#include "unit/compat/metacontroller/controller_pass_fixture.h"
 
 namespace hookd::metacontroller {
 namespace {
 
-using namespace std::chrono_literals;
-using queue::Verdict;
-using test::catsets;
-using test::config_maps;
-using test::json;
-using test::object_json;
 using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::UnorderedElementsAre;
-
-constexpr char kOne[] =
-    R"({"status":{"ok":true},"children":[{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"x"},"data":{"v":"1"}}]})";
-constexpr char kNone[] = R"({"status":{"ok":true},"children":[]})";
-
-struct ControllerPassTest : test::ControllerTest {
-  ControllerPassTest() { spec->generate_selector = true; }
-  void make_child(const std::string& name, std::string_view uid_of_parent, std::string_view labels,
-                  std::string_view more = "") {
-    const std::string owner =
-        uid_of_parent.empty()
-            ? ""
-            : fmt::format(
-                  R"("ownerReferences":[{{"apiVersion":"ctl.example.com/v1","kind":"CatSet","name":"p","uid":"{}","controller":true}}],)",
-                  uid_of_parent);
-    cluster.put(config_maps(), object_json(config_maps(), "a", name, "uid-" + name,
-                                           fmt::format(R"({}"labels":{{{}}}{})", owner, labels, more)));
-    settle();
-  }
-};
 
 TEST_F(ControllerPassTest, WritesInTheOrderOfTheDescription) {
   spec->finalize = webhook("finalize");
@@ -128,6 +99,42 @@ TEST_F(ControllerPassTest, AFailureIsAnEventAnd429IsNot) {
   answer("sync", "#500");
   EXPECT_EQ(run("a/p").verdict, Verdict::kRetry);
   EXPECT_THAT(events(), ElementsAre(HasSubstr("SyncError: Sync error: sync hook http://")));  // named once
+}
+
+TEST_F(ControllerPassTest, AGuardThatTripsIsToldOfTheParent) {
+  guard =
+      std::make_unique<hook::GuardFuse>(hook->name, hook::Guard{hook::Guard::Rate{1, 1min}, {}}, scheduler, nullptr);
+  answer("sync", kOne);
+  make_parent("p");
+  for (const auto* extra : {"y", "z"}) make_child(extra, "uid-p", R"("controller-uid":"uid-p")");
+  start();
+  EXPECT_EQ(run("a/p").result, "guarded");
+  settle();
+  ASSERT_EQ(cluster.written.size(), 1u) << "not one of the two deletes, and nothing after them";
+  const auto event = json(cluster.written.back().body);
+  EXPECT_EQ(event.text_at({"reason"}), "HookGuardTripped");
+  EXPECT_EQ(event.text_at({"involvedObject", "kind"}) + " " + event.text_at({"involvedObject", "name"}), "CatSet p");
+}
+
+TEST_F(ControllerPassTest, AGuardThatTripsHalfwayDoesNotSayThatNothingWasSent) {
+  guard =
+      std::make_unique<hook::GuardFuse>(hook->name, hook::Guard{{}, hook::Guard::Rate{1, 1min}}, scheduler, nullptr);
+  answer("sync", kOne);
+  make_parent("p");
+  make_child("y", "uid-p", R"("controller-uid":"uid-p")");
+  start();
+  const auto how = run("a/p");
+  EXPECT_THAT(writes(), ElementsAre("DELETE configmaps/y"));
+  EXPECT_THAT(how.why, HasSubstr("nothing more was sent"));
+}
+
+TEST_F(ControllerPassTest, AStatusThatCannotBeReadIsToldAndNotLeftOut) {
+  answer("sync", R"({"status":{"a":{"x":1,"x":2}},"children":[]})");
+  make_parent("p");
+  start();
+  const auto how = run("a/p");
+  EXPECT_EQ(how.verdict, Verdict::kRetry);
+  EXPECT_THAT(how.why, HasSubstr("the status that the hook answered"));
 }
 
 TEST_F(ControllerPassTest, AConflictThatStaysIsTriedAgainWithoutAnEvent) {
@@ -376,11 +383,7 @@ TEST_F(ControllerPassTest, AParentThatIsGoneLeavesNothingBehind) {
 }
 
 struct DecoratorPassTest : ControllerPassTest {
-  DecoratorPassTest() {
-    spec->kind = ControllerKind::kDecorator;
-    spec->generate_selector = false;
-    spec->name = "deco";
-  }
+  DecoratorPassTest() { decorate(); }
 };
 
 TEST_F(DecoratorPassTest, PatchesOnlyItsKeysAndTheParentFirst) {
@@ -486,6 +489,47 @@ TEST_F(RollingPassTest, ARevisionThatSomebodyDeletesDoesNotMoveAllAtOnce) {
   run("a/p");
   EXPECT_EQ(value("x") + value("y"), "22");
   EXPECT_TRUE(cluster.has(config_maps(), "a", "y"));
+}
+
+TEST_F(RollingPassTest, ARevisionWithoutItsOwnerIsAdopted) {
+  make_parent("p", "", R"("spec":{"template":"1"})");
+  start();
+  run("a/p");
+  const std::string name = json(cluster.written.front().body).text_at({"metadata", "name"});
+  writes();
+  const auto orphan = [&](const std::string& text) {
+    cluster.put(test::revisions(), text);
+    called.clear();
+    settle();
+  };
+  Value revision = json(cluster.object(test::revisions(), "a", name));
+  revision.at("metadata").erase("ownerReferences");
+  revision.at("metadata").at("labels").erase("controller-uid");  // its name tells all the same
+  orphan(revision.to_json());
+  EXPECT_TRUE(called.contains("a/p"));
+  EXPECT_EQ(run("a/p").verdict, Verdict::kDone);
+  EXPECT_THAT(writes(), ElementsAre("PATCH controllerrevisions/" + name)) << "not made anew, not deleted";
+  EXPECT_EQ(reconcile::controller_of(cluster.object(test::revisions(), "a", name))->uid, "uid-p");
+
+  // Also while it is the older one of a roll-out: its claims hold.
+  make_parent("p", "", R"("spec":{"template":"2"})");
+  run("a/p");
+  ASSERT_EQ(value("x") + value("y"), "21");
+  revision = json(cluster.object(test::revisions(), "a", name));
+  revision.at("metadata").erase("ownerReferences");
+  orphan(revision.to_json());
+  run("a/p");
+  EXPECT_EQ(value("x") + value("y"), "22");
+  run("a/p");
+  EXPECT_FALSE(cluster.has(test::revisions(), "a", name));
+
+  // Of another parent: neither its labels nor its name say that it is ours.
+  revision.at("metadata").set("name", Value::string("catsets.ctl.example.com-0"));
+  revision.at("metadata").at("labels").set("controller-uid", Value::string("another"));
+  orphan(revision.to_json());
+  writes();
+  run("a/p");
+  EXPECT_THAT(writes(), IsEmpty());
 }
 
 TEST_F(RollingPassTest, WhatCannotBeRecordedIsNotDone) {

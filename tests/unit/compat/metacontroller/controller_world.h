@@ -83,7 +83,7 @@ struct ControllerTest : testing::Test, HookWorld {
     }
     item.events = {event};
     over.reset();
-    pass = std::make_unique<hook::PassRun>(*hook, runner, *reconciler, nullptr, *reconciler->callers().front(),
+    pass = std::make_unique<hook::PassRun>(*hook, runner, *reconciler, guard.get(), *reconciler->callers().front(),
                                            std::move(item),
                                            [this](auto*, auto, const hook::Pass::Over& how) { over = how; });
     pass->start();
@@ -155,6 +155,7 @@ struct ControllerTest : testing::Test, HookWorld {
   std::vector<std::pair<std::string, std::string>> requests;              // webhook, document
   std::map<std::string, std::vector<hook::Event>> called;                 // by key
   std::vector<hook::ReconcileCause> causes;
+  std::unique_ptr<hook::GuardFuse> guard;  // null: none
   std::unique_ptr<metacontroller::ControllerReconciler> reconciler;
   std::unique_ptr<hook::PassRun> pass;
   std::optional<hook::Pass::Over> over;

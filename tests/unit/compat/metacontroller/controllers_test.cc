@@ -36,12 +36,7 @@ class ControllersTest : public testing::Test {
   void start(ControllersOptions options = {}, bool with_crds = true) {
     if (with_crds && !served) serve();
     controllers = std::make_unique<Controllers>(ControllersServices{scheduler, pool, discovery, cluster, events,
-                                                                    [this](std::shared_ptr<const hook::Hook> hook) {
-                                                                      if (hook->name == taken) return false;
-                                                                      log.push_back("put " + hook->name);
-                                                                      hooks[hook->name] = std::move(hook);
-                                                                      return true;
-                                                                    },
+                                                                    [this](auto hook) { return put(std::move(hook)); },
                                                                     [this](const std::string& name) {
                                                                       log.push_back("remove " + name);
                                                                       hooks.erase(name);
@@ -55,6 +50,12 @@ class ControllersTest : public testing::Test {
     EXPECT_NE(found, hooks.end()) << name;
     static const hook::Hook none;
     return found == hooks.end() ? none : *found->second;
+  }
+  Result<void> put(std::shared_ptr<const hook::Hook> hook) {
+    if (hook->name == taken) return fail(Errc::kConfig, "{} has that name", hook->name);
+    log.push_back("put " + hook->name);
+    hooks[hook->name] = std::move(hook);
+    return {};
   }
   void settle() { scheduler.advance(1s); }
   static std::string composite(const std::string& name, const std::string& url = "http://h/s",
@@ -238,7 +239,37 @@ TEST_F(ControllersTest, ANameThatAFolderHasIsNotTaken) {
   taken = "compositecontroller-catset";
   cluster.put(kComposites, composite("catset"));
   start();
-  EXPECT_THAT(controllers->degraded(), ElementsAre(HasSubstr("a hook of a folder has the name")));
+  EXPECT_THAT(controllers->degraded(), ElementsAre("CompositeController catset: compositecontroller-catset has that "
+                                                   "name"));
+  EXPECT_THAT(told(), ElementsAre(HasSubstr("CreateError")));
+  scheduler.advance(1h);
+  EXPECT_THAT(told(), ElementsAre(HasSubstr("CreateError"))) << "it is not told to start each time";
+  taken.clear();
+  scheduler.advance(Controllers::kLookAgain);
+  EXPECT_THAT(controllers->degraded(), IsEmpty());
+  EXPECT_EQ(hooks.size(), 1u) << "the hook of the folder went";
+}
+
+TEST_F(ControllersTest, AGuardOfTheDaemonOrOfTheControllerItself) {
+  crd(true);
+  cluster.put(kComposites, composite("catset"));
+  ControllersOptions options;
+  options.guard.deletes = hook::Guard::Rate{20, 1min};
+  start(options);
+  EXPECT_EQ(hook().guard, options.guard);
+  const auto annotated = [&](const std::string& guard) {
+    cluster.put(kComposites,
+                composite("catset", "http://h/s", fmt::format(R"("annotations":{{"hookd.dev/guard":"{}"}})", guard)));
+    settle();
+  };
+  annotated("writes=600/1m");
+  EXPECT_EQ(hook().guard, (hook::Guard{std::nullopt, hook::Guard::Rate{600, 1min}}))
+      << "it takes the place of the whole";
+  annotated("none");
+  EXPECT_EQ(hook().guard, hook::Guard());
+  annotated("deletes=0/1m");
+  EXPECT_THAT(controllers->degraded(), ElementsAre(AllOf(HasSubstr("hookd.dev/guard"), HasSubstr("0 would let nothing"),
+                                                         HasSubstr("the version before goes on"))));
 }
 
 TEST_F(ControllersTest, TwoOfTheSameParentsAndChildrenAreTold) {

@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "unit/support/scratch_folder.h"
+
 namespace hookd::metacontroller {
 namespace {
 
@@ -34,6 +36,24 @@ std::string error_of(std::string_view spec, const SpecReaderOptions& options = {
 // Of a sync webhook with `fields` beside its URL.
 std::string webhook_error(std::string_view fields) {
   return error_of(fmt::format(R"({},"hooks":{{"sync":{{"webhook":{{"url":"https://h/s",{}}}}}}})", kParent, fields));
+}
+
+TEST(ReadController, AGuardStandsInAnAnnotation) {
+  const auto read = [](const std::string& guard) {
+    std::string text = composite(kParent + "," + kSync);
+    text.insert(text.find("\"name\""), fmt::format(R"("annotations":{{"a":"b","hookd.dev/guard":"{}"}},)", guard));
+    return read_controller(text, ControllerKind::kComposite, {});
+  };
+  const auto both = read("deletes=20/1m, writes=600/1h");
+  ASSERT_TRUE(both) << both.error().what;
+  EXPECT_EQ((*both)->guard, (hook::Guard{hook::Guard::Rate{20, 1min}, hook::Guard::Rate{600, 1h}}));
+  EXPECT_EQ((*read("none"))->guard, hook::Guard());
+  EXPECT_EQ(good(composite(kParent + "," + kSync))->guard, std::nullopt);
+  EXPECT_THAT(read("").error().what, HasSubstr("metadata.annotations[\"hookd.dev/guard\"]: \"\": expected deletes="));
+  EXPECT_THAT(read("deletes=1/1m,").error().what, HasSubstr("expected deletes="));
+  EXPECT_THAT(read("deletes=1/1m,deletes=2/1m").error().what, HasSubstr("twice"));
+  EXPECT_THAT(read("delete=1/1m").error().what, HasSubstr("expected deletes="));
+  EXPECT_THAT(read("writes=many/1m").error().what, HasSubstr("\"many\" is no number"));
 }
 
 TEST(ReadController, TheLeastHasUpstreamsDefaults) {
@@ -175,19 +195,17 @@ TEST(EndpointFits, CaseAndDefaultPortsDoNotCount) {
 class Commands : public testing::Test {
  protected:
   Commands() {
-    std::string pattern = testing::TempDir() + "hookd-mc-XXXXXX";
-    folder = ::mkdtemp(pattern.data());
     std::filesystem::create_directory(folder + "/in");
     std::ofstream(folder + "/in/sync.sh") << "#!/bin/sh\n";
     std::ofstream(folder + "/out.sh") << "#!/bin/sh\n";
     std::filesystem::create_symlink(folder + "/out.sh", folder + "/in/link.sh");
   }
-  ~Commands() override { std::filesystem::remove_all(folder); }
   std::string error(std::string_view command, bool allowed = true) {
     return error_of(fmt::format(R"({},"hooks":{{"sync":{{"exec":{{"command":["{}"]}}}}}})", kParent, command),
                     {allowed ? folder + "/in" : ""});
   }
-  std::string folder;
+  const test::ScratchFolder scratch;
+  const std::string& folder = scratch.path();
 };
 
 TEST_F(Commands, AreRefusedUnlessTheDaemonAllowsAFolder) {
