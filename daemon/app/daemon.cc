@@ -5,6 +5,7 @@
 #include "app/isolation.h"
 #include "app/load_hooks.h"
 #include "base/log.h"
+#include "base/log_room.h"
 #include "base/time.h"
 #include "cache/label_selector.h"
 #include "hook/environment.h"
@@ -17,6 +18,7 @@ constexpr Duration kLagWindow = std::chrono::minutes(1);
 constexpr Duration kStopPoll = std::chrono::milliseconds(50);
 constexpr Duration kSameSignal = std::chrono::seconds(1);
 constexpr Duration kLastMoment = std::chrono::seconds(2);
+constexpr Duration kOnceUnknown = std::chrono::seconds(60);
 
 }  // namespace
 
@@ -51,6 +53,8 @@ Daemon::Daemon(config::DaemonConfig config, ConfigSource source, kube::Connectio
   started_ = scheduler_.now();
   log::info("hookd " HOOKD_VERSION " starts",
             {{"server", server_description_}, {"dryRun", config_.dry_run}, {"once", config_.once}});
+  if (config_.dry_run)
+    log::warn("a dry run holds back what hooks answer, not what their programs do themselves, with kubectl say");
 }
 
 EngineOptions Daemon::engine_options() {
@@ -70,7 +74,8 @@ EngineOptions Daemon::engine_options() {
                                                                 config.target_label_selector,
                                                                 config.workers,
                                                                 config.exec_folder,
-                                                                config.built_in_parents};
+                                                                config.built_in_parents,
+                                                                config.guard};
   return options;
 }
 
@@ -103,6 +108,13 @@ Result<void> Daemon::open() {
 void Daemon::start() {
   beat_due_ = scheduler_.now();
   beat();
+  if (config_.once)  // until start_hooks() looks by itself
+    idle_timer_ = scheduler_.after(kOnceUnknown, [this] {
+      log::error("what hooks kept cannot be read, nothing was done (--once)",
+                 {{"error", state_.trouble().value_or("")}});
+      exit_code_ = 1;
+      begin_stop("the state is not known (--once)");
+    });
   state_.start(engine_.api(), [this] { start_hooks(); });
 }
 
@@ -113,6 +125,7 @@ void Daemon::start_hooks() {
 }
 
 int Daemon::run() {
+  watchdog_.start();
   start();
   context_.run();
   log::info("hookd stops", {{"exit", exit_code_}});
@@ -182,6 +195,7 @@ void Daemon::check_idle() {
 }
 
 void Daemon::beat() {
+  watchdog_.beat();
   const SteadyTime now = scheduler_.now();
   metrics_.observe("hookd_loop_lag_seconds", {}, std::max(0.0, std::chrono::duration<double>(now - beat_due_).count()));
   if (now - lag_since_ > kLagWindow) {
@@ -190,6 +204,8 @@ void Daemon::beat() {
   }
   lag_worst_ = std::max(lag_worst_, now - beat_due_);
   engine_.refresh_kubeconfig();
+  if (const uint64_t lost = log::tell_lost(); lost > 0)
+    metrics_.count("hookd_log_lines_lost_total", {}, static_cast<double>(lost));
   if (!was_ready_ && health().ready) {
     was_ready_ = true;
     log::info("ready", {{"hooks", engine_.units().size()}, {"after", format_duration(now - started_)}});

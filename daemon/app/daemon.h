@@ -18,6 +18,7 @@
 #include "app/engine.h"
 #include "app/folder_watch.h"
 #include "app/kept_state.h"
+#include "app/loop_watchdog.h"
 #include "app/runtime_dir.h"
 #include "base/inotify.h"
 #include "config/daemon_config.h"
@@ -99,6 +100,7 @@ class Daemon {
   bool terminated_ = false;
   bool stopping_ = false;
   bool was_ready_ = false;
+  LoopWatchdog watchdog_;
   int exit_code_ = 0;
 };
 

@@ -29,8 +29,11 @@ Engine::Engine(EngineServices services, kube::ConnectionConfig connection, Engin
           },
           services_.scheduler, services_.random, [this] { discovery_.invalidate(); }),
       left_finalizers_({client_, discovery_, services_.scheduler, applier_, services_.store, options_.dry_run}),
+      left_rows_(services_.scheduler, services_.store,
+                 {[this] { return all_known(); }, [this](const std::string& hook) { return may_come(hook); }}),
       own_writes_(services_.scheduler),
       slots_(options_.concurrency),
+      url_slots_(options_.concurrency * kUrlCalls, true),
       breakers_(services_.scheduler, services_.random, services_.metrics),
       kubeconfig_(options_.runtime_dir, credentials_, services_.scheduler) {
   runner_options_.dry_run = options_.dry_run;
@@ -40,6 +43,7 @@ Engine::Engine(EngineServices services, kube::ConnectionConfig connection, Engin
   runner_options_.default_namespace = connection.default_namespace;
   runner_options_.environment = options_.environment;
   runner_options_.observer = options_.observer;
+  runner_options_.faults = options_.faults;
   started_ = services_.scheduler.now();
 }
 
@@ -68,6 +72,7 @@ void Engine::start() {
   });
   next_startup();
   start_controllers();
+  left_rows_.start();
 }
 
 void Engine::start_unit(std::shared_ptr<const hook::Hook> hook, Inheritance inherited) {
@@ -77,7 +82,7 @@ void Engine::start_unit(std::shared_ptr<const hook::Hook> hook, Inheritance inhe
       {services_.scheduler, services_.random, services_.launcher, applier_, services_.metrics, runner_options_,
        services_.hook_transport ? services_.hook_transport : &services_.transport, &services_.store, &breakers_},
       pool_,
-      slots_,
+      hook::starts_processes(*hook) ? slots_ : url_slots_,
       services_.routes,
       options_.once};
   services.cluster = client_.server();
@@ -116,6 +121,11 @@ void Engine::stop() {
   for (HookUnit* unit : all_units()) unit->stop();
 }
 
+void Engine::set_concurrency(int calls) {
+  slots_.resize(calls);
+  url_slots_.resize(calls * kUrlCalls);
+}
+
 void Engine::terminate() {
   for (HookUnit* unit : all_units()) unit->terminate();
 }
@@ -141,8 +151,14 @@ void Engine::reload(std::string_view why) {
   for (const auto& [name, unit] : units_)
     if (!from_elsewhere_.contains(name) && !present.contains(name) && broken(unit->hook().path))
       kept.push_back(&unit->hook());
+  shut_out_.clear();
   std::erase_if(present, [&](const auto& entry) {
-    const std::string wrong = hook::clash(kept, *entry.second);
+    const bool taken = from_elsewhere_.contains(entry.first);
+    if (taken) shut_out_.insert(entry.first);
+    const std::string wrong =
+        taken ? fmt::format("{} of the cluster is run as a hook of the name {} already; give this one another name",
+                            path_of(entry.first), entry.first)
+              : hook::clash(kept, *entry.second);
     if (!wrong.empty()) loaded.errors.push_back({entry.second->path, entry.second->line, entry.second->column, wrong});
     return !wrong.empty();
   });
@@ -168,6 +184,7 @@ void Engine::reload(std::string_view why) {
       log::info("hook changed", {{"hook", name}});
       ++changed;
       replace(name, std::move(units_.extract(current).mapped()), next->second);
+      tell_finalizers_left(name);
     }
   }
   for (auto& [name, replacing] : replacing_) {
@@ -193,13 +210,21 @@ void Engine::reload(std::string_view why) {
   next_startup();
 }
 
-bool Engine::put_hook(std::shared_ptr<const hook::Hook> hook) {
+std::string Engine::path_of(const std::string& hook) const {
+  if (const auto unit = units_.find(hook); unit != units_.end()) return unit->second->hook().path;
+  const auto replacing = replacing_.find(hook);
+  return replacing != replacing_.end() && replacing->second.next ? replacing->second.next->path : hook;
+}
+
+Result<void> Engine::put_hook(std::shared_ptr<const hook::Hook> hook) {
   const std::string name = hook->name;
   const bool known = from_elsewhere_.contains(name);
   const auto unit = units_.find(name);
   const auto replacing = replacing_.find(name);
   // One of a folder that is removed but not over yet is followed by this one.
-  if (!known && (unit != units_.end() || (replacing != replacing_.end() && replacing->second.next))) return false;
+  if (!known && (unit != units_.end() || (replacing != replacing_.end() && replacing->second.next)))
+    return fail(Errc::kConfig, "{} would be a hook of the name {}, which {} has already; give that one another name",
+                hook->path, name, path_of(name));
   from_elsewhere_.insert(name);
   if (replacing != replacing_.end())
     replacing->second.next = std::move(hook);
@@ -207,7 +232,7 @@ bool Engine::put_hook(std::shared_ptr<const hook::Hook> hook) {
     replace(name, std::move(units_.extract(unit).mapped()), std::move(hook));
   else
     start_unit(std::move(hook), {});
-  return true;
+  return {};
 }
 
 void Engine::remove_hook(const std::string& name) {
@@ -218,13 +243,17 @@ void Engine::remove_hook(const std::string& name) {
     replacing->second.next = nullptr;
   else if (const auto unit = units_.find(name); unit != units_.end())
     replace(name, std::move(units_.extract(unit).mapped()), nullptr);
+  if (shut_out_.erase(name) > 0)
+    services_.scheduler.post([this, alive = std::weak_ptr(alive_)] {
+      if (alive.lock()) reload("a name is free");
+    });
 }
 
 void Engine::start_controllers() {
   if (!options_.metacontroller) return;
   controllers_ = std::make_unique<metacontroller::Controllers>(
       metacontroller::ControllersServices{services_.scheduler, pool_, discovery_, client_, applier_.events(),
-                                          [this](auto hook) { return !stopping_ && put_hook(std::move(hook)); },
+                                          [this](auto hook) { return put_hook(std::move(hook)); },
                                           [this](const std::string& name) { remove_hook(name); }, options_.dry_run},
       *options_.metacontroller);
   controllers_->start();
@@ -257,6 +286,12 @@ void Engine::look_at_replacing() {
   }
   next_startup();
   if (!replacing_.empty()) replace_timer_ = services_.scheduler.after(kReplacePoll, [this] { look_at_replacing(); });
+}
+
+bool Engine::all_known() const { return !stopping_ && load_errors_.empty() && !units_.empty(); }
+
+bool Engine::may_come(const std::string& hook) const {
+  return units_.contains(hook) || replacing_.contains(hook) || (controllers_ && controllers_->may_come(hook));
 }
 
 std::vector<HookUnit*> Engine::all_units() const {

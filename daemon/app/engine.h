@@ -19,6 +19,7 @@
 #include "app/hook_kubeconfig_file.h"
 #include "app/hook_unit.h"
 #include "app/left_finalizers.h"
+#include "app/left_rows.h"
 #include "compat/metacontroller/controllers.h"
 #include "config/daemon_config.h"
 #include "hook/breaker.h"
@@ -58,8 +59,9 @@ struct EngineOptions {
   config::KubeConfig kube;
   std::string runtime_dir;                 // private to this process: answer files, the hooks' kubeconfig
   std::function<hook::LoadResult()> load;  // called at the start and at each reload
-  bool sources = true;                     // false: their events only come by HookUnit::give_source_event()
+  bool sources = true;                     // false: only POSTs are taken, other events by HookUnit::give_source_event()
   hook::CallObserver* observer = nullptr;  // hears of every call; null = nobody does
+  hook::CallFaults* faults = nullptr;      // calls that fail without being made; null = none
   std::vector<std::string> environment;    // of hooks, before what hook_environment() adds and takes away
   std::optional<metacontroller::ControllersOptions> metacontroller{};  // unset: such controllers are not looked at
 };
@@ -82,12 +84,13 @@ class Engine {
   void start();
   void reload(std::string_view why);
   // Hooks that come from elsewhere than folders, while it runs: added, or in the place of the one of that name; then
-  // reload() leaves them alone. False = a folder has a hook of that name.
-  bool put_hook(std::shared_ptr<const hook::Hook> hook);
+  // reload() leaves them alone, and a hook of a folder that comes with such a name is broken until that is removed.
+  // Errors: kConfig: a folder has a hook of that name.
+  Result<void> put_hook(std::shared_ptr<const hook::Hook> hook);
   void remove_hook(const std::string& name);
-  void set_concurrency(int calls) { slots_.resize(calls); }  // at once, in the whole daemon
-  void stop();                                               // for good: nothing new is started, what runs goes on
-  void terminate();                                          // SIGTERM to every process that runs
+  void set_concurrency(int calls);  // at once, in the whole daemon
+  void stop();                      // for good: nothing new is started, what runs goes on
+  void terminate();                 // SIGTERM to every process that runs
 
   Health health() const;
   void update_gauges();
@@ -96,6 +99,7 @@ class Engine {
   size_t running() const;          // calls
   Duration longest_grace() const;  // of the hooks that are there
   size_t events_waiting() const { return applier_.events().waiting(); }
+  static constexpr int kUrlCalls = 4;  // by URL for each that may be a process
   // With `once`: is everything that there was done? What changes from the first time that all is known is not waited
   // for.
   Idle look_idle();
@@ -115,9 +119,11 @@ class Engine {
   const std::vector<hook::LoadError>& load_errors() const { return load_errors_; }
   LeftFinalizers& left_finalizers() { return left_finalizers_; }
   const LeftFinalizers& left_finalizers() const { return left_finalizers_; }
-  // Those that no hook uses, nor a controller of the cluster that only cannot run now.
+  // Those that no hook uses, nor one that only cannot run now: a controller of the cluster, a hook with a broken file.
   std::vector<LeftFinalizers::Use> finalizers_left() const;
-  void tell_finalizers_left(const std::string& hook);  // of a hook that was removed: into the log
+  // What is wrong with the file of the hook that used it; null = nothing, or the hook is there.
+  const hook::LoadError* why_not_loaded(const LeftFinalizers::Use& use) const;
+  void tell_finalizers_left(const std::string& hook);  // of a hook that was removed or changed: into the log
   std::vector<const hook::Hook*> hooks() const;  // those that are there, and the next versions of those that change
   kube::Discovery& discovery() { return discovery_; }
   kube::Api& api() { return client_; }
@@ -129,6 +135,9 @@ class Engine {
   void replace(const std::string& name, std::unique_ptr<HookUnit> old, std::shared_ptr<const hook::Hook> next);
   void look_at_replacing();
   std::vector<HookUnit*> all_units() const;  // also those being replaced
+  bool all_known() const;                    // is what is loaded all that there is?
+  bool may_come(const std::string& hook) const;
+  std::string path_of(const std::string& hook) const;
 
   EngineServices services_;
   EngineOptions options_;
@@ -138,8 +147,10 @@ class Engine {
   kube::InformerPool pool_;
   apply::Applier applier_;
   LeftFinalizers left_finalizers_;
+  LeftRows left_rows_;
   hook::OwnWrites own_writes_;
-  queue::Slots slots_;
+  queue::Slots slots_;      // of calls that are processes
+  queue::Slots url_slots_;  // of those by URL; each hook may always have one
   hook::Breakers breakers_;
   HookKubeconfigFile kubeconfig_;
   hook::RunnerOptions runner_options_;
@@ -152,6 +163,7 @@ class Engine {
   std::vector<std::shared_ptr<const hook::Hook>> loaded_;  // between load() and start()
   std::vector<hook::LoadError> load_errors_;
   std::set<std::string> from_elsewhere_;  // names of hooks that put_hook() brought
+  std::set<std::string> shut_out_;        // those that a hook of a folder has, too
   std::unique_ptr<metacontroller::Controllers> controllers_;
   std::vector<std::string> startups_;  // names of hooks whose start-up call has not had its turn
   SteadyTime started_{};

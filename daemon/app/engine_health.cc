@@ -149,8 +149,10 @@ void Engine::update_gauges() {
     if (from_elsewhere_.contains(name)) {  // as client-go names it: "CompositeController-NAME"
       std::string controller = unit->hook().path;
       std::ranges::replace(controller, '/', '-');
+      const auto& queue = unit->queue();  // there, too, what is put off is not in the queue
+      const size_t elsewhere = queue.running_keys() + queue.delayed();
       metrics.set("workqueue_depth", {{"name", controller}, {"controller", controller}},
-                  static_cast<double>(unit->queue().keys() - std::min(unit->queue().keys(), unit->queue().running())));
+                  static_cast<double>(queue.keys() - std::min(queue.keys(), elsewhere)));
     }
     metrics.set("hookd_paused", {{"hook", name}}, unit->paused().empty() ? 0 : 1);
     metrics.set("hookd_loops", {{"hook", name}}, static_cast<double>(unit->loops()));

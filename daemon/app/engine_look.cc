@@ -22,12 +22,24 @@ std::vector<const hook::Hook*> Engine::hooks() const {
 std::vector<LeftFinalizers::Use> Engine::finalizers_left() const {
   auto left = left_finalizers_.left(hooks());
   if (controllers_) std::erase_if(left, [&](const auto& use) { return controllers_->may_come(use.hook); });
+  std::erase_if(left, [&](const auto& use) { return why_not_loaded(use) != nullptr; });
   return left;
+}
+
+const hook::LoadError* Engine::why_not_loaded(const LeftFinalizers::Use& use) const {
+  if (find(use.hook)) return nullptr;
+  const auto found = std::ranges::find_if(load_errors_, [&](const hook::LoadError& error) {
+    return use.file.empty() || use.file == error.file || use.file.starts_with(error.file + "/");
+  });
+  return found == load_errors_.end() ? nullptr : &*found;
 }
 
 void Engine::tell_finalizers_left(const std::string& hook) {
   auto left = finalizers_left();
   std::erase_if(left, [&](const auto& use) { return use.hook != hook; });
+  // One that does without now takes it off itself.
+  for (const hook::Hook* loaded : hooks())
+    if (loaded->name == hook && loaded->holds.empty()) return;
   if (left.empty()) return;
   left_finalizers_.count(std::move(left), [hook](const std::vector<LeftFinalizers::Found>& found) {
     for (const auto& one : found) {
@@ -38,8 +50,8 @@ void Engine::tell_finalizers_left(const std::string& hook) {
       if (!one.trouble.empty()) fields.emplace_back("error", one.trouble);
       log::write(
           log::Level::kWarn,
-          fmt::format("{} still carry the finalizer {} of a hook that was removed, and cannot be deleted; take it "
-                      "off by: hookd finalizers drop {}",
+          fmt::format("{} still carry the finalizer {} of a hook that does not look after them any more, and cannot "
+                      "be deleted; take it off by: hookd finalizers drop {}",
                       objects, one.use.held.finalizer, hook),
           fields);
     }

@@ -89,9 +89,10 @@ void HookUnit::start(Inheritance inherited) {
   }
   if (reconciler_) reconciler_->start();
   start_sources(reconciler_ ? trigger::Emit([this](const std::string&, hook::Event event, bool) {
-    reconciler_->source_event(event);
-  })
-                            : emitter);
+                  reconciler_->source_event(event);
+                })
+                            : emitter,
+                inherited);
   for (auto& [key, event] : inherited.waiting) {
     if (event.type != hook::Event::Type::kSource || !still_wanted(event)) continue;
     adopt(event);
@@ -283,6 +284,8 @@ void HookUnit::finish(hook::Queue::Batch batch, hook::Queue::Verdict verdict, Du
       parking_.settled(item.key);
       handled(item);
       for (const hook::Event& event : item.events)
+        if (event.answer) (*event.answer)(true);
+      for (const hook::Event& event : item.events)
         if (auto namesake = namesake_of(event)) namesakes.emplace_back(item.key, *std::move(namesake));
     }
   if (verdict == hook::Queue::Verdict::kSplit)
@@ -329,7 +332,8 @@ void HookUnit::call_again(const hook::Queue::Item& item, Duration after) {
     event.old = nullptr;
     event.old_value = nullptr;
     event.ticket.reset();  // handled: its source goes on
-    event.seen = {};       // nobody waits for it
+    event.answer.reset();
+    event.seen = {};  // nobody waits for it
     event.background = false;
     if (event.type == hook::Event::Type::kReconcile) event.causes = {{"requeue", "Requeue", "", "", ""}};
     by_binding[event.binding].push_back(std::move(event));
@@ -344,6 +348,8 @@ void HookUnit::give_up(hook::Queue::Item item) {
   log::error(park ? "given up, parked" : "given up, dropped",
              {{"hook", hook_->name}, {"key", item.key}, {"attempts", item.attempt}, {"error", item.carry.last_error}});
   parking_.settled(item.key);
+  for (hook::Event& event : item.events)
+    if (const auto answer = std::exchange(event.answer, nullptr)) (*answer)(false);
   if (!park) return handled(item);
   const hook::Queue::Item over{item.key, item.events};
   Parked parked;
@@ -386,18 +392,20 @@ Inheritance HookUnit::hand_over() {
   // What the stores have not told yet must reach this hook's queue first, or nobody would hear of it.
   for (const auto& informer : informers()) informer->flush();
   for (auto& watch : watches_) watch.flush_held();
+  auto early = reconciler_ ? reconciler_->hand_over() : std::vector<hook::Event>();
   Inheritance all;
   all.waiting = queue_.take_waiting();
   for (auto& [key, held] : held_)
     for (auto& event : held.events) all.waiting.emplace_back(key, std::move(event));
   if (loops_) std::ranges::move(loops_->take_held(), std::back_inserter(all.waiting));
-  if (reconciler_)
-    for (auto& event : reconciler_->take_source_events()) all.waiting.emplace_back(event.binding, std::move(event));
+  for (auto& event : early) all.waiting.emplace_back(event.binding, std::move(event));
   held_.clear();
   held_order_.clear();
   all.requeues = queue_.take_requeues();
   all.parking = parking_;
   all.paused = paused_;
+  for (const auto& source : sources_)
+    if (auto told = source->told()) all.sources.emplace(source->identity(), std::move(told));
   return all;
 }
 

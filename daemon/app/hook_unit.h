@@ -38,7 +38,7 @@ struct UnitServices {
   PathWatcher* paths = nullptr;          // for sources that are files
   kube::Api* api = nullptr;              // for the secrets of sources, and to reconcile
   kube::Discovery* discovery = nullptr;  // to reconcile
-  bool sources = true;                   // false: their events only come by give_source_event()
+  bool sources = true;                   // false: only POSTs are taken, other events by give_source_event()
 };
 
 // What an older version of a hook had not handled yet.
@@ -47,6 +47,7 @@ struct Inheritance {
   std::vector<hook::Queue::Requeued> requeues;
   std::optional<Parking> parking;  // unset: what the store has
   std::string paused;
+  std::map<std::string, std::shared_ptr<const std::string>> sources{};  // what each told last, by its identity()
 };
 
 class HookUnit {
@@ -139,7 +140,7 @@ class HookUnit {
   hook::Snapshot gather(const std::string& binding) const;
   const trigger::WatchTrigger* find_watch(std::string_view binding) const;
   void startup_tried();
-  void start_sources(const trigger::Emit& emitter);
+  void start_sources(const trigger::Emit& emitter, const Inheritance& inherited);
   void make_reconciler();  // hook_unit_reconcile.cc
   void close_sources();
   void adopt(hook::Event& event);

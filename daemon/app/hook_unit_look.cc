@@ -244,9 +244,13 @@ void HookUnit::resume() {
 // A restart or a new version lifts no pause.
 void HookUnit::restore_pause(std::string inherited) {
   paused_ = std::move(inherited);
-  if (services_.runner.store)
-    if (const auto row = services_.runner.store->get(kPausedTable, hook_->name))
-      paused_ = json_string_at(*row, {"why"}).value_or("it was paused before the restart");
+  if (services_.runner.store) {
+    const auto row = services_.runner.store->read(kPausedTable, hook_->name);
+    if (!row)
+      paused_ = "whether it was paused cannot be read: " + row.error().what;
+    else if (*row)
+      paused_ = json_string_at(**row, {"why"}).value_or("it was paused before the restart");
+  }
   if (paused_.empty()) return;
   log::warn("hook is paused still: see `hookd resume`", {{"hook", hook_->name}, {"why", paused_}});
   queue_.set_paused(true);

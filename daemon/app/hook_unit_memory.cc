@@ -21,7 +21,7 @@ void HookUnit::handled(const hook::Queue::Item& item) {
         if (watch.binding().name == event.binding) watch.deletion_handled(*event.object);
     if (event.type == hook::Event::Type::kSchedule)
       for (auto& schedule : schedules_)
-        if (schedule.binding().name == event.binding) schedule.handled();
+        if (schedule.binding().name == event.binding && !queue_.waits(item.key)) schedule.handled();
   }
   if (!runner_.state().per_object()) return;
   for (auto event = item.events.rbegin(); event != item.events.rend(); ++event)

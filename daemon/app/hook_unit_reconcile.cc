@@ -44,7 +44,8 @@ void HookUnit::make_reconciler() {
                                              }});
   queue_.set_gate([this] {
     return reconciler_->ready() &&
-           (services_.once || std::ranges::all_of(callers(), [](const hook::Caller* one) { return one->ready(); }));
+           (services_.once ||
+            (runner_.caller().ready() && std::ranges::all_of(reconciler_->asked_by_all(), &hook::Caller::ready)));
   });
   if (!services_.once)
     for (hook::Caller* one : callers()) one->on_ready([this] { queue_.look_again(); });

@@ -4,7 +4,7 @@
 
 namespace hookd::app {
 
-void HookUnit::start_sources(const trigger::Emit& emitter) {
+void HookUnit::start_sources(const trigger::Emit& emitter, const Inheritance& inherited) {
   const auto& runner = services_.runner;
   for (const auto& binding : hook_->sources) {
     trigger::SourceServices services{runner.scheduler,
@@ -18,7 +18,9 @@ void HookUnit::start_sources(const trigger::Emit& emitter) {
                                      runner.options.environment,
                                      runner.options.runtime_dir};
     auto& source = sources_.emplace_back(trigger::SourceTrigger::make(hook_, binding, std::move(services), emitter));
-    if (!services_.sources) continue;
+    if (!services_.sources && (binding.http.empty() || !services_.routes)) continue;
+    if (const auto told = inherited.sources.find(source->identity()); told != inherited.sources.end())
+      source->take_over(told->second);
     if (services_.once)
       source->tell_existing();
     else

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "apply/json_text.h"
 #include "base/json_read.h"
+#include "base/json_writer.h"
 #include "base/log.h"
 #include "kube/list_reader.h"
 #include "reconcile/finalizer.h"
@@ -26,7 +28,22 @@ std::string key_of(const LeftFinalizers::Use& use) {
   return fmt::format("{}\n{}\n{}\n{}", use.hook, use.held.finalizer, use.held.api_version, use.held.kind);
 }
 
-std::optional<LeftFinalizers::Use> use_of(std::string_view key) {
+std::string row_of(std::string_view file, const std::vector<std::string>& namespaces) {
+  JsonWriter out;
+  out.begin_object().key("file").string(file).key("namespaces").begin_array();
+  for (const std::string& ns : namespaces) out.string(ns);
+  return std::move(out.end_array().end_object()).take();
+}
+
+std::vector<std::string> namespaces_in(std::string_view row) {
+  std::vector<std::string> all;
+  const auto elements = apply::json_elements(json_raw_at(row, {"namespaces"}).value_or("[]"));
+  for (const std::string_view one : elements.value_or(std::vector<std::string_view>{}))
+    if (auto text = apply::json_text_of(one)) all.push_back(*std::move(text));
+  return all;
+}
+
+std::optional<LeftFinalizers::Use> use_of(std::string_view key, std::string_view row) {
   std::vector<std::string> parts;
   for (size_t at = 0; at <= key.size();) {
     const size_t end = std::min(key.find('\n', at), key.size());
@@ -34,7 +51,11 @@ std::optional<LeftFinalizers::Use> use_of(std::string_view key) {
     at = end + 1;
   }
   if (parts.size() != 4) return std::nullopt;
-  return LeftFinalizers::Use{parts[0], {parts[1], parts[2], parts[3]}};
+  return LeftFinalizers::Use{parts[0],
+                             {parts[1], parts[2], parts[3], namespaces_in(row)},
+                             {},
+                             json_string_at(row, {"file"}).value_or(""),
+                             std::string(row)};
 }
 
 // Another version of the same kind holds the same objects.
@@ -71,9 +92,10 @@ class LeftFinalizers::Job : public std::enable_shared_from_this<Job> {
 
   const Use& use() const { return uses_[at_]; }
   const kube::ResourceType& type() const { return type_; }
-  bool whole() const { return token_.empty(); }
+  bool whole() const { return token_.empty() && scope_ + 1 >= scopes(); }
   size_t looked_at() const { return looked_at_; }
   Parts& parts() { return owner_.parts_; }
+  void forget() { owner_.forget(use()); }
   void end() { owner_.over(*this); }
 
   void next_use() {
@@ -82,14 +104,15 @@ class LeftFinalizers::Job : public std::enable_shared_from_this<Job> {
   }
   void list_again() { start(); }
   void next_page() {
-    if (token_.empty() || enough()) return use_over(std::nullopt);
+    if (enough() || whole()) return use_over(std::nullopt);
+    scope_ += token_.empty();
     list();
   }
 
  private:
   void next() {
     if (at_ >= uses_.size()) return finish();
-    looked_at_ = 0;
+    looked_at_ = scope_ = 0;
     token_.clear();
     parts().discovery.resolve(use().held.api_version, use().held.kind,
                               [weak = weak_from_this()](Result<kube::ResourceType> type) {
@@ -103,9 +126,20 @@ class LeftFinalizers::Job : public std::enable_shared_from_this<Job> {
     list();
   }
 
+  // One list for each namespace, or one of all.
+  size_t scopes() const { return type_.namespaced ? std::max<size_t>(use().held.namespaces.size(), 1) : 1; }
+
+  bool is_left(std::string_view item) const {
+    if (!reconcile::has_finalizer(item, use().held.finalizer)) return false;
+    return use().but.empty() ||
+           std::ranges::find(use().but, json_string_at(item, {"metadata", "namespace"}).value_or("")) ==
+               use().but.end();
+  }
+
   void list() {
     kube::ApiRequest request;
-    request.path = type_.collection_path("");
+    const auto& namespaces = use().held.namespaces;
+    request.path = type_.collection_path(type_.namespaced && !namespaces.empty() ? namespaces[scope_] : "");
     request.accept = kListMetadata;
     request.accept_gzip = true;
     request.idle_timeout = kIdle;
@@ -115,7 +149,7 @@ class LeftFinalizers::Job : public std::enable_shared_from_this<Job> {
     reader_ = std::make_unique<kube::ListReader>(
         [this](std::string item) -> Result<void> {
           ++looked_at_;
-          if (reconcile::has_finalizer(item, use().held.finalizer)) object(std::move(item));
+          if (is_left(item)) object(std::move(item));
           return {};
         },
         kMaxItemBytes);
@@ -149,7 +183,7 @@ class LeftFinalizers::Job : public std::enable_shared_from_this<Job> {
 
   LeftFinalizers& owner_;
   std::vector<Use> uses_;
-  size_t at_ = 0, looked_at_ = 0;
+  size_t at_ = 0, looked_at_ = 0, scope_ = 0;
   kube::ResourceType type_;
   std::string token_;
   int restarts_ = 0;
@@ -186,7 +220,7 @@ class LeftFinalizers::Count final : public Job {
     if (error && error->code != Errc::kNotFound) now_.trouble = error->what;
     now_.whole = error || whole();
     if (now_.objects == 0 && now_.whole && now_.trouble.empty())
-      parts().store.erase(kTable, key_of(use()));
+      forget();
     else
       found_.push_back(std::move(now_));
     now_ = {};
@@ -249,7 +283,7 @@ class LeftFinalizers::Drop final : public Job {
       failed_.clear();
       return list_again();
     } else if (failed_.empty() && object_.empty() && !dropped_.dry_run) {
-      parts().store.erase(kTable, key_of(use()));
+      forget();
     }
     std::ranges::move(failed_, std::back_inserter(problems_));
     failed_.clear();
@@ -295,20 +329,58 @@ void LeftFinalizers::used(const hook::Hook& hook) {
   if (parts_.dry_run) return;
   for (const hook::HeldKind& held : hook.holds) {
     const std::string key = key_of({hook.name, held});
-    if (!parts_.store.get(kTable, key)) parts_.store.put(kTable, key, "1");
+    ++starts_[key];
+    const auto read = parts_.store.read(kTable, key);
+    const auto row = read.value_or("{}");  // not known: it may have been everywhere
+    std::vector<std::string> namespaces = held.namespaces;
+    if (row) {
+      const auto before = namespaces_in(*row);
+      namespaces.insert(namespaces.end(), before.begin(), before.end());
+      if (before.empty() || held.namespaces.empty()) namespaces.clear();  // it is, or was, everywhere
+    }
+    std::ranges::sort(namespaces);
+    namespaces.erase(std::ranges::unique(namespaces).begin(), namespaces.end());
+    const std::string now = row_of(hook.path, namespaces);
+    if (row != now) parts_.store.put(kTable, key, now);
   }
+  parts_.store.flush();  // before the first object has it: SIGKILL may come right after
+}
+
+void LeftFinalizers::forget(const Use& use) {
+  const std::string key = key_of(use);
+  // The hook came meanwhile, or another.
+  const auto starts = starts_.find(key);
+  if (starts != starts_.end() && starts->second != use.starts) return;
+  if (parts_.store.get(kTable, key) != use.row) return;
+  std::vector<std::string> left = use.but;
+  if (!use.held.namespaces.empty())
+    for (std::string& ns : namespaces_in(use.row))
+      if (std::ranges::find(use.held.namespaces, ns) == use.held.namespaces.end()) left.push_back(std::move(ns));
+  if (left.empty())
+    parts_.store.erase(kTable, key);
+  else
+    parts_.store.put(kTable, key, row_of(use.file, left));
 }
 
 std::vector<LeftFinalizers::Use> LeftFinalizers::left(const std::vector<const hook::Hook*>& loaded) const {
   std::vector<Use> left;
-  parts_.store.each(kTable, "", [&](std::string_view key, std::string_view) {
-    auto use = use_of(key);
+  parts_.store.each(kTable, "", [&](std::string_view key, std::string_view row) {
+    auto use = use_of(key, row);
     if (!use) return;
-    const bool in_use = std::ranges::any_of(loaded, [&](const hook::Hook* hook) {
-      return std::ranges::any_of(hook->holds,
-                                 [&](const hook::HeldKind& held) { return same_objects(held, use->held); });
-    });
-    if (!in_use) left.push_back(*std::move(use));
+    if (const auto starts = starts_.find(std::string(key)); starts != starts_.end()) use->starts = starts->second;
+    for (const hook::Hook* hook : loaded)
+      for (const hook::HeldKind& held : hook->holds) {
+        if (!same_objects(held, use->held)) continue;
+        if (held.namespaces.empty()) return;
+        use->but.insert(use->but.end(), held.namespaces.begin(), held.namespaces.end());
+      }
+    if (auto& namespaces = use->held.namespaces; !namespaces.empty()) {
+      std::erase_if(namespaces,
+                    [&](const std::string& ns) { return std::ranges::find(use->but, ns) != use->but.end(); });
+      if (namespaces.empty()) return;
+      use->but.clear();
+    }
+    left.push_back(*std::move(use));
   });
   return left;
 }

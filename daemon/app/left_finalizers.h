@@ -1,5 +1,6 @@
-// Finalizers that hooks put on objects and that nobody takes off any more: the hook was removed, or does not use them
-// now. Which were ever used stands in the table "finalizers" of the store; what carries them is asked of the server.
+// Finalizers that hooks put on objects and that nobody takes off any more: the hook was removed, does not use them now,
+// or does not look at the objects' namespace any more. Which were ever used, and where, stands in the table
+// "finalizers" of the store; what carries them is asked of the server.
 // Thread: loop only. Source: issue 6 ("finalizer left behind when the hook is removed"); Kubernetes docs "Finalizers".
 #pragma once
 
@@ -23,7 +24,11 @@ class LeftFinalizers {
  public:
   struct Use {
     std::string hook;
-    hook::HeldKind held;
+    hook::HeldKind held;             // its namespaces: where nobody looks after it
+    std::vector<std::string> but{};  // with held.namespaces empty: somebody does there
+    std::string file{};              // of the hook, when it was loaded last; "" = not known
+    std::string row{};               // as it stands in the store
+    size_t starts = 0;               // of the hook, until now
     bool operator==(const Use&) const = default;
   };
   struct Found {
@@ -55,7 +60,7 @@ class LeftFinalizers {
 
   // The hook starts: what it puts on objects is kept from now on. Not in a dry run.
   void used(const hook::Hook& hook);
-  // Those that no loaded hook uses.
+  // Those that no loaded hook uses, in the namespaces that none of them looks at.
   std::vector<Use> left(const std::vector<const hook::Hook*>& loaded) const;
 
   // Lists metadata only. What nothing carries any more is forgotten. `done` comes once, unless this goes before, never
@@ -72,12 +77,15 @@ class LeftFinalizers {
   static constexpr int kRounds = 3;  // of a drop: what changed between list and patch is listed again
 
  private:
+  void forget(const Use& use);  // nothing carries it there any more
+
   class Job;
   class Count;
   class Drop;
   void over(Job& job);
 
   Parts parts_;
+  std::map<std::string, size_t> starts_;  // calls of used(), by key in the store
   std::list<std::shared_ptr<Job>> jobs_;
 };
 

@@ -20,12 +20,12 @@ hook::LoadResult load_hooks(const std::vector<std::string>& paths) {
   std::vector<std::string> directories;
   for (const std::string& given : paths) {
     std::error_code error;
-    if (!std::filesystem::is_regular_file(given, error)) {
+    if (!std::filesystem::exists(given, error) || std::filesystem::is_directory(given, error)) {
       directories.push_back(given);
       continue;
     }
     const std::string path = std::filesystem::absolute(given).lexically_normal().string();
-    if (auto text = read_file(path))
+    if (auto text = read_named_file(path))
       hook::load_hook_text(*text, path, options, result);
     else
       result.errors.push_back({path, 0, 0, text.error().what});

@@ -27,7 +27,7 @@ Parking::Parking(std::string hook, state::Store* store, metrics::Registry* metri
 void Parking::load() {
   if (!store_) return;
   std::vector<std::string> broken;
-  store_->each(kTable, hook_ + "\n", [&](std::string_view row, std::string_view value) {
+  const auto read = store_->each(kTable, hook_ + "\n", [&](std::string_view row, std::string_view value) {
     const std::string id(row.substr(hook_.size() + 1));
     last_id_ = std::max(last_id_, number_of(id));
     auto item = read_parked(value);
@@ -41,6 +41,11 @@ void Parking::load() {
     bytes_ += item->bytes;
     items_.push_back(*std::move(item));
   });
+  if (!read) {
+    log::error("parked items of an earlier run cannot be read; what is parked from now on is in memory only",
+               {{"hook", hook_}, {"error", read.error().what}});
+    store_ = nullptr;  // ids that were not read must not be given out again
+  }
   for (const std::string& id : broken) erase_row(id);
   std::ranges::sort(items_, {}, [](const Parked& item) { return number_of(item.id); });
   if (!items_.empty())

@@ -71,6 +71,10 @@ class Planner {
     grants_.add({ns, "", "configmaps"}, {"create"}, "", "its state, the first time (names cannot limit create)");
   }
 
+  void add_state_dir() {
+    grants_.add({"", "", "namespaces", "kube-system"}, {"get"}, "", "which cluster its stateDir is about");
+  }
+
   Result<RbacPlan> finish() && {
     if (!problems_.empty()) return fail(Errc::kConfig, "{}", fmt::join(problems_, "\n"));
     return RbacPlan{grants_.roles(), std::move(notes_), complete_};
@@ -364,6 +368,7 @@ Result<RbacPlan> plan_rights(const RbacNeeds& needs, const ResourceTable& types)
   Planner planner(types);
   for (const auto& hook : hooks) planner.add(*hook);
   if (!needs.state_config_map.empty()) planner.add_state(needs.state_config_map);
+  if (needs.state_dir) planner.add_state_dir();
   return std::move(planner).finish();
 }
 

@@ -38,6 +38,7 @@ struct RbacPlan {
 struct RbacNeeds {
   std::vector<std::shared_ptr<const hook::Hook>> hooks;
   std::string state_config_map;  // NAMESPACE/NAME of the daemon's own, "" = none
+  bool state_dir = false;        // it has one
 };
 
 // Rights that others cover are left out: the same output for the same input, in whatever order hooks come.

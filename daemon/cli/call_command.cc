@@ -63,7 +63,7 @@ Result<std::string> call_for_object(const hook::Hook& hook, const CallOptions& o
   const std::string& file = options.object_files.front();
   if (options.object_files.size() > 1)
     return fail(Errc::kConfig, "the hook {} does not reconcile: give --object once", hook.name);
-  HOOKD_TRY(const std::string text, read_file(file));
+  HOOKD_TRY(const std::string text, read_named_file(file));
   HOOKD_TRY(const auto documents, config::yaml_to_json(text, file));
   if (documents.size() != 1) return fail(Errc::kConfig, "{}: one object was expected, not {}", file, documents.size());
   HOOKD_TRY(auto incoming, cache::read_object(documents[0], "", ""));
@@ -168,6 +168,9 @@ int run_call(const CallOptions& options) {
     if (::isatty(STDIN_FILENO))
       fmt::print(stderr, "reading the call (JSON) from stdin; --object FILE makes one for you\n");
     input.assign(std::istreambuf_iterator<char>(std::cin), {});
+    if (input.find_first_not_of(" \t\r\n") == std::string::npos)
+      return complain(
+          fail(Errc::kInvalid, "stdin is empty; a call as JSON belongs there, or give --object FILE").error());
     if (auto valid = validate_json(input); !valid) return complain(valid.error().with("stdin"));
     if ((*hook)->reconcile)
       if (auto read = reconcile_by(ReconcileCall::from_document(*hook, input)); !read)

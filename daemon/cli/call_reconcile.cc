@@ -201,7 +201,7 @@ Result<ReconcileCall> ReconcileCall::from_files(std::shared_ptr<const hook::Hook
   const hook::ParentRule& rule = call.hook_->reconcile->parent;
   std::vector<cache::Incoming> objects;
   for (const std::string& file : options.object_files) {
-    HOOKD_TRY(const std::string text, read_file(file));
+    HOOKD_TRY(const std::string text, read_named_file(file));
     HOOKD_TRY(const auto documents, config::yaml_to_json(text, file));
     for (const std::string& document : documents) {
       auto object = cache::read_object(document, "", "");

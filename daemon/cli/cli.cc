@@ -1,129 +1,21 @@
 #include "cli/cli.h"
 
-#include <unistd.h>
-
-#include <CLI/CLI.hpp>
 #include <cstdio>
+#include <filesystem>
+#include <set>
 
 #include "base/time.h"
-#include "cli/control_commands.h"
-#include "hook/native_loader.h"
+#include "cli/command_line.h"
+#include "cli/completion.h"
+#include "config/nearest.h"
 
 namespace hookd::cli {
 namespace {
 
-struct RunFlags {
-  std::string config_file, kubeconfig, context, listen, log_level, log_format, grace, control, state_dir;
-  std::vector<std::string> hooks;
-  int concurrency = 0;
-  bool dry_run = false, once = false, strict = false, no_reload = false, metacontroller = false;
-};
-
-void add_run_flags(CLI::App& run, RunFlags& flags) {
-  run.option_defaults()->take_last();  // a wrapper script's flag can be overridden by adding another
-  run.add_option("--hooks", flags.hooks, "Folder with hooks, walked recursively; may be given several times")
-      ->type_name("DIR")
-      ->take_all();
-  run.add_option("--config", flags.config_file, "The daemon's config file (config/README.md has every key)")
-      ->type_name("FILE")
-      ->envname("HOOKD_CONFIG");
-  run.add_option("--kubeconfig", flags.kubeconfig,
-                 "Kubeconfig; default: KUBECONFIG, ~/.kube/config, the pod's service account")
-      ->type_name("FILE");
-  run.add_option("--context", flags.context, "Context of the kubeconfig; default: its current one")->type_name("NAME");
-  run.add_option("--listen", flags.listen, "Address of /metrics, /healthz and /readyz, or none; default :9115")
-      ->type_name("ADDR:PORT");
-  run.add_option("--log-level", flags.log_level, "debug, info, warn or error")->type_name("LEVEL");
-  run.add_option("--log-format", flags.log_format, "text or json; default: text on a terminal, else json")
-      ->type_name("FORMAT");
-  run.add_option("--concurrency", flags.concurrency, "Calls at once in the whole daemon")
-      ->type_name("N")
-      ->check(CLI::Range(1, 1000));
-  run.add_option("--grace", flags.grace, "How long calls may go on after SIGTERM")->type_name("DURATION");
-  run.add_option("--control", flags.control, "Unix socket for hookd status and its like, or off; default: see README")
-      ->type_name("PATH");
-  run.add_option("--state-dir", flags.state_dir, "Folder for what outlives a restart, or none; default: none")
-      ->type_name("DIR");
-  run.add_flag("--dry-run", flags.dry_run,
-               "Hooks run, their operations are sent as server-side dry runs, and the differences are logged");
-  run.add_flag("--once", flags.once,
-               "Handle what is there (start-up, existing objects, each schedule once), then exit");
-  run.add_flag("--strict", flags.strict, "A broken hook ends the start");
-  run.add_flag("--metacontroller", flags.metacontroller,
-               "Run the CompositeControllers and DecoratorControllers of the cluster too");
-  run.add_flag("--no-reload", flags.no_reload, "Do not watch the hooks folders for changes (SIGHUP still reloads)");
-}
-
-void add_test_flags(CLI::App& test, TestOptions& options) {
-  test.option_defaults()->take_last();
-  test.add_option("DIR", options.paths, "Folders with tests beside their hooks, or test files; default: here")
-      ->type_name("")
-      ->take_all();
-  test.add_option("--run", options.pattern, "Only tests with this in their file or name; * and ? stand for any text")
-      ->type_name("PATTERN");
-  test.add_option("--junit", options.junit_file, "Write the results as JUnit's XML too")->type_name("FILE");
-  test.add_option("--jobs", options.jobs, "Tests at once; default: one a core")
-      ->type_name("N")
-      ->check(CLI::Range(1, 1000));
-  test.add_flag("--update", options.update, "Write what was seen into the `expect` of failing steps");
-  test.add_flag("-v,--verbose", options.verbose, "Show the calls and the log of every test, not of failed ones alone");
-  test.add_option("--worker", options.worker_file)->group("");
-  test.add_option("--index", options.worker_index)->group("");
-}
-
-void add_play_flags(CLI::App& play, PlayOptions& options) {
-  play.option_defaults()->take_last();
-  auto* server_only =
-      play.add_flag("--server-only", options.server_only, "No hooks: the API server alone, until a signal");
-  play.add_option("DIR", options.folder, "Folder with hooks, manifests and, if there is one, scenario.yaml")
-      ->type_name("")
-      ->excludes(server_only);
-  play.add_option("--load", options.load, "Manifests to begin with; default: all that are found in DIR")
-      ->type_name("FILE")
-      ->take_all();
-  play.add_option("--scenario", options.scenario, "Steps to play; default: scenario.yaml in DIR")->type_name("FILE");
-  play.add_flag("--exit", options.exit, "End when the scenario is over, with 1 if something went wrong");
-  play.add_option("--speed", options.speed, "How many times as fast time runs")
-      ->type_name("N")
-      ->check(CLI::Range(0.01, 100'000.0));
-  play.add_option("--kubeconfig", options.kubeconfig, "Where to write the kubeconfig for kubectl")->type_name("FILE");
-  play.add_option("--port", options.port, "Of the API server on 127.0.0.1; default: a free one")
-      ->type_name("PORT")
-      ->check(CLI::Range(1, 65535));
-  play.add_option(
-          "--tokens", options.tokens,
-          "With --server-only: further users, who may what RBAC gives them; lines TOKEN,USER,UID,\"GROUP,GROUP\"")
-      ->type_name("FILE")
-      ->needs(server_only);
-  play.add_flag("-v,--verbose", options.verbose, "Show hookd's log too");
-}
-
-void add_rbac_flags(CLI::App& rbac, RbacOptions& options) {
-  rbac.option_defaults()->take_last();
-  rbac.add_option("DIR", options.hooks, "Folders with hooks, or hook files")->required()->type_name("")->take_all();
-  rbac.add_option("--service-account", options.service_account, "Who gets the rights; default hookd/hookd")
-      ->type_name("NAMESPACE/NAME");
-  rbac.add_flag("--no-service-account", options.no_service_account, "Do not print the ServiceAccount: it is there");
-  rbac.add_option("--name", options.name, "Of the roles and bindings; default: the service account's name")
-      ->type_name("NAME");
-  rbac.add_option("--kubeconfig", options.kubeconfig, "Ask this cluster which kinds there are; default: none is asked")
-      ->type_name("FILE");
-  rbac.add_option("--context", options.context, "Context of the kubeconfig; asks the cluster too")->type_name("NAME");
-  rbac.add_option("--crds", options.crds, "CustomResourceDefinitions beside those in DIR; a file or folder")
-      ->type_name("PATH")
-      ->take_all();
-  rbac.add_option("--config", options.config_file, "The daemon's config file: also the rights for its `state`")
-      ->type_name("FILE");
-  rbac.add_option("--state-config-map", options.state_config_map,
-                  "Also the rights for this ConfigMap (HOOKD_STATE_CONFIG_MAP of the daemon)")
-      ->type_name("NAMESPACE/NAME");
-  rbac.add_option("-o,--output", options.output, "yaml or json")
-      ->type_name("FORMAT")
-      ->check(CLI::IsMember({"yaml", "json"}));
-  rbac.add_flag("--strict", options.strict, "Exit with 1 if a hook may need more than can be known");
-}
-
 Result<config::DaemonConfig> daemon_config(const RunFlags& flags) {
+  std::vector<std::string> variables;
+  for (char** entry = environ; *entry != nullptr; ++entry) variables.emplace_back(*entry);
+  HOOKD_CHECK(config::check_variable_names(variables));
   HOOKD_TRY(auto config, config::load_daemon_config(flags.config_file, config::process_environment()));
   if (!flags.hooks.empty()) config.hooks = flags.hooks;
   if (!flags.kubeconfig.empty()) config.kubeconfig = flags.kubeconfig;
@@ -131,16 +23,13 @@ Result<config::DaemonConfig> daemon_config(const RunFlags& flags) {
   if (!flags.listen.empty()) {
     HOOKD_TRY(config.listen, config::parse_listen(flags.listen));
   }
-  if (!flags.log_level.empty() && !log::parse_level(flags.log_level, config.log_level))
-    return fail(Errc::kConfig, "--log-level {}: debug, info, warn or error was expected", flags.log_level);
-  if (flags.log_format == "json")
-    config.log_format = log::Format::kJson;
-  else if (flags.log_format == "text")
-    config.log_format = log::Format::kText;
-  else if (!flags.log_format.empty())
-    return fail(Errc::kConfig, "--log-format {}: text or json was expected", flags.log_format);
+  if (!flags.log_level.empty()) log::parse_level(flags.log_level, config.log_level);
+  if (!flags.log_format.empty())
+    config.log_format = flags.log_format == "json" ? log::Format::kJson : log::Format::kText;
   if (!flags.grace.empty()) {
-    HOOKD_TRY(config.grace, parse_duration(flags.grace));
+    auto grace = parse_duration(flags.grace);
+    if (!grace) return fail(grace.error().with("--grace"));
+    config.grace = *grace;
   }
   if (!flags.control.empty()) config.control = flags.control == "off" ? "" : flags.control;
   if (!flags.state_dir.empty()) {
@@ -156,86 +45,80 @@ Result<config::DaemonConfig> daemon_config(const RunFlags& flags) {
   return config;
 }
 
-}  // namespace
+// What came out of a pipe cannot be read again, and one in the place of the file would stop the loop.
+app::ConfigSource config_source(const RunFlags& flags) {
+  const auto again = [file = flags.config_file] {
+    std::error_code error;
+    return file.empty() || std::filesystem::is_regular_file(file, error);
+  };
+  if (!again()) return {flags.config_file, {}};
+  return {flags.config_file, [flags, again]() -> Result<config::DaemonConfig> {
+            if (!again()) return fail(Errc::kConfig, "{}: it is gone, or no regular file any more", flags.config_file);
+            return daemon_config(flags);
+          }};
+}
 
-int main(int argc, char** argv) {
-  CLI::App app{"hookd watches Kubernetes and runs your scripts: events in on stdin, changes out on stdout", "hookd"};
-  app.set_version_flag("--version", std::string("hookd " HOOKD_VERSION));
-  app.require_subcommand(1);
-  app.fallthrough(false);
-  app.footer("`hookd COMMAND --help` tells more.");
-
-  RunFlags run_flags;
-  auto* run = app.add_subcommand("run", "Run the daemon");
-  add_run_flags(*run, run_flags);
-
-  std::vector<std::string> check_folders;
-  std::string check_config;
-  auto* check = app.add_subcommand("check", "Validate hooks (and the daemon's config) without a cluster");
-  check->add_option("DIR", check_folders, "Folders with hooks")->required()->type_name("");
-  check->add_option("--config", check_config, "Also this config file of the daemon")->type_name("FILE");
-
-  CallOptions call_options;
-  auto* call =
-      app.add_subcommand("call", "Call one hook by hand and print the operations that it answers; nothing is applied");
-  call->add_option("HOOK", call_options.hook, "A hook file, or the name of a hook in --hooks")
-      ->required()
-      ->type_name("");
-  call->add_option("--hooks", call_options.hooks, "Folder in which HOOK is looked up by name")->type_name("DIR");
-  call->add_option("--object", call_options.object_files,
-                   "YAML or JSON file with the object of the event (of a hook that reconciles: also with its children "
-                   "and what is related, several times); default: the whole call as JSON on stdin")
-      ->type_name("FILE");
-  call->add_option("--binding", call_options.binding,
-                   "Binding of the event; default: the first watch of the object's kind")
-      ->type_name("NAME");
-  call->add_option("--event", call_options.event, "Added, Modified or Deleted")
-      ->type_name("TYPE")
-      ->check(CLI::IsMember({"Added", "Modified", "Deleted"}));
-  call->add_option("--kubeconfig", call_options.kubeconfig, "Becomes KUBECONFIG of the hook")->type_name("FILE");
-
-  TestOptions test_options;
-  auto* test =
-      app.add_subcommand("test", "Run the tests (*.test.yaml) of hooks, without a cluster and on virtual time");
-  add_test_flags(*test, test_options);
-
-  RbacOptions rbac_options;
-  auto* rbac = app.add_subcommand("rbac", "Print the least rights in the cluster that hooks need, as manifests");
-  add_rbac_flags(*rbac, rbac_options);
-
-  ControlCommands control_commands(app);
-
-  PlayOptions play_options;
-  auto* play = app.add_subcommand("play", "Run hooks on an API server inside hookd, and tell what happens");
-  add_play_flags(*play, play_options);
-
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    const int code = app.exit(error);
-    return code == 0 ? 0 : 2;
+// Says of which command it is; of one that there is not, which may have been meant.
+int wrong_usage(const CLI::App& app, const CLI::ParseError& error, const std::vector<std::string>& words) {
+  if (words.empty()) {
+    fmt::print(stderr, "{}", app.help());
+    return 2;
   }
-  if (*run) {
-    auto config = daemon_config(run_flags);
+  const auto given = app.get_subcommands();
+  std::string command = "hookd", what = error.what();
+  if (!given.empty()) {
+    command += " " + given.front()->get_name();
+  } else if (!words.front().starts_with('-')) {
+    std::set<std::string, std::less<>> known;
+    for (const auto* one : app.get_subcommands([](const CLI::App*) { return true; })) known.insert(one->get_name());
+    const auto near = config::nearest(words.front(), known);
+    what = fmt::format("there is no command \"{}\"{}", words.front(),
+                       near.empty() ? "" : fmt::format("; did you mean \"{}\"?", near));
+  }
+  fmt::print(stderr, "{}: {}\n`{} --help` tells more.\n", command, what, command);
+  return 2;
+}
+
+int run_command(const CommandLine& line) {
+  if (*line.run) {
+    auto config = daemon_config(line.run_flags);
     if (!config) {
       fmt::print(stderr, "hookd: {}\n", config.error().what);
       return 2;
     }
-    return run_daemon(*std::move(config), {run_flags.config_file, [run_flags] { return daemon_config(run_flags); }});
+    return run_daemon(*std::move(config), config_source(line.run_flags));
   }
-  if (const auto code = control_commands.run()) return *code;
-  if (*check) return run_check(check_folders, check_config);
-  if (*test) return run_test(test_options);
-  if (*rbac) return run_rbac(rbac_options);
-  if (*play) {
-    if (play_options.server_only) return run_server(play_options);
-    if (play_options.folder.empty()) {
-      fmt::print(stderr, "hookd: play: the folder with the hooks is missing\n");
+  if (const auto code = line.control.run()) return *code;
+  if (*line.check) return run_check(line.check_folders, line.check_config);
+  if (*line.test) return run_test(line.test_options);
+  if (*line.rbac) return run_rbac(line.rbac_options);
+  if (*line.completion) return print_completion(line.shell);
+  if (*line.play) {
+    if (line.play_options.server_only) return run_server(line.play_options);
+    if (line.play_options.folder.empty()) {
+      fmt::print(stderr, "hookd play: the folder with the hooks is missing\n");
       return 2;
     }
-    return run_play(play_options);
+    return run_play(line.play_options);
   }
-  return run_call(call_options);
+  return run_call(line.call_options);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CommandLine line;
+  if (argc > 1 && argv[1] == kCompleteCommand) return run_complete(line.app, {argv + 2, argv + argc});
+  try {
+    line.app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return line.app.exit(error);  // --help, --version
+    return wrong_usage(line.app, error, {argv + 1, argv + argc});
+  }
+  const int code = run_command(line);
+  if (std::fflush(stdout) == 0 && !std::ferror(stdout)) return code;
+  fmt::print(stderr, "hookd: standard output could not be written: {}\n", std::generic_category().message(errno));
+  return code == 0 ? 1 : code;
 }
 
 }  // namespace hookd::cli

@@ -35,6 +35,7 @@ struct PlayOptions {
   std::vector<std::string> load;  // empty = what is found in the folder
   std::string scenario, kubeconfig;
   std::string tokens;  // of further users, with server_only
+  std::string listen;  // for POSTs to sources; "" = loopback, a free port
   bool exit = false, verbose = false;
   bool server_only = false;  // no hooks, only the API server
   double speed = 1;

@@ -60,7 +60,10 @@ ControlCommands::ControlCommands(CLI::App& app) {
   auto& queue = add(app, "queue", "Show what waits, runs, is delayed or parked", run_queue);
   hook(queue, "Only of this hook");
   queue.count = 1000;
-  last().add_option("-n", queue.count, "At most so many rows")->type_name("N")->check(CLI::Range(1, 10'000));
+  last()
+      .add_option("-n", queue.count, "At most so many rows; default 1000")
+      ->type_name("N")
+      ->check(CLI::Range(1, 10'000));
 
   auto& runs = add(app, "runs", "Show the last calls of hooks, or one of them in full", run_runs);
   hook(runs, "Only of this hook; or the id of a call, which is then shown in full");
@@ -96,13 +99,13 @@ ControlCommands::ControlCommands(CLI::App& app) {
   last().add_option("--reason", pause.reason, "Shown in the status; default: by hand")->type_name("TEXT");
   hook(add(app, "resume", "Go on with a hook that was paused", run_resume))->required();
   auto& finalizers =
-      add(app, "finalizers", "Show finalizers that removed hooks left on objects, or take them off", run_finalizers);
+      add(app, "finalizers", "Show finalizers that hooks left behind on objects, or take them off", run_finalizers);
   finalizers.what = "list";
   last()
       .add_option("ACTION", finalizers.what, "list (default) or drop")
       ->type_name("")
       ->check(CLI::IsMember({"list", "drop"}));
-  hook(finalizers, "With drop: the hook that is gone");
+  hook(finalizers, "With drop: the hook that left them");
   last().add_option("--object", finalizers.object, "With drop: only off this object")->type_name("NS/NAME");
   last().add_flag("--yes", finalizers.yes, "With drop: do not ask");
   add(app, "reload", "Load changed hooks and the daemon's config again, as SIGHUP does", run_reload);

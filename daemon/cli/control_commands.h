@@ -19,6 +19,8 @@ namespace hookd::cli {
 class ControlCommands {
  public:
   explicit ControlCommands(CLI::App& app);
+  ControlCommands(const ControlCommands&) = delete;
+  ControlCommands& operator=(const ControlCommands&) = delete;
   // Of the one that was given; nullopt = none of these.
   std::optional<int> run() const;
 

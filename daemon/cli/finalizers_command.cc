@@ -1,4 +1,5 @@
-// `hookd finalizers`: what removed hooks left on objects; `hookd finalizers drop HOOK` takes it off.
+// `hookd finalizers`: what hooks left on objects that they do not look after any more; `hookd finalizers drop HOOK`
+// takes it off.
 #include <unistd.h>
 
 #include <cstdio>
@@ -21,7 +22,7 @@ std::string count_text(const object& one) {
 }
 
 void print_list(const object& document) {
-  if (list_of(document, "finalizers").empty()) return fmt::print("none: no removed hook left a finalizer behind\n");
+  if (list_of(document, "finalizers").empty()) return fmt::print("none: no hook left a finalizer behind\n");
   print_finalizers(document);
   for (const auto& value : list_of(document, "finalizers")) {
     const object& one = value.as_object();

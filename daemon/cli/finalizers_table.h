@@ -1,4 +1,4 @@
-// The table of finalizers that removed hooks left, for `hookd status` and `hookd finalizers`. Thread: main.
+// The table of finalizers that hooks left behind, for `hookd status` and `hookd finalizers`. Thread: main.
 #pragma once
 
 #include <boost/json.hpp>

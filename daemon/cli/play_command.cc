@@ -29,6 +29,7 @@ int run_play(const PlayOptions& options) {
   play.speed = options.speed;
   play.kubeconfig = options.kubeconfig;
   play.port = options.port;
+  play.listen = options.listen;
   play.colour = colours(STDOUT_FILENO);
   play.runtime_dir = runtime->path();
   const int code = rehearsal::play(play);

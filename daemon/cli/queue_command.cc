@@ -27,6 +27,10 @@ void print_queue(const object& answer) {
 }
 
 int retry_or_drop(const AskOptions& options, const char* command, const char* path, const char* done) {
+  if (options.what.empty() && !options.all) {
+    fmt::print(stderr, "hookd {}: which? Give a KEY or ID of `hookd queue {}`, or --all\n", command, options.hook);
+    return 2;
+  }
   const auto text =
       ask(options, path, {{"hook", options.hook}, {"what", options.what}, {"all", options.all ? "1" : ""}}, true);
   return answer(options, command, text,

@@ -120,6 +120,7 @@ Result<int> print_rights(const RbacOptions& options) {
     HOOKD_TRY(const auto config,
               config::load_daemon_config(options.config_file, [](const std::string&) { return std::nullopt; }));
     needs.state_config_map = config.state_config_map;
+    needs.state_dir = !config.state_dir.empty();
   }
   if (!options.state_config_map.empty()) {
     const size_t slash = options.state_config_map.find('/');

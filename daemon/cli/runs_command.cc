@@ -100,8 +100,10 @@ void print_run(const object& run) {
 
 int run_runs(const AskOptions& options) {
   if (options.input) {
-    if (options.hook.empty())
-      return complain("runs", Error{Errc::kInvalid, "--input needs the id of a call", 0, {}, {}});
+    if (options.hook.empty()) {
+      complain("runs", Error{Errc::kInvalid, "--input needs the id of a call: hookd runs ID --input", 0, {}, {}});
+      return 2;
+    }
     const auto text = ask(options, control::kInputPath, {{"id", options.hook}});
     if (!text) return complain("runs", text.error());
     fmt::print("{}", *text);

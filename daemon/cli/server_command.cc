@@ -3,8 +3,6 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <cstdio>
-#include <fstream>
-#include <iterator>
 #include <ranges>
 
 #include "base/fd.h"
@@ -59,12 +57,10 @@ Result<void> create(embedded::ApiServer& server, const std::string& text) {
 }
 
 Result<void> load(embedded::ApiServer& server, boost::asio::io_context& context, const std::string& file) {
-  std::ifstream in(file, std::ios::binary);
-  if (!in) return fail(Errc::kConfig, "{} cannot be read", file);
-  const std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
   config::YamlLimits limits;
   limits.bytes = size_t{256} << 20;
   limits.values = 50'000'000;
+  HOOKD_TRY(const std::string text, read_named_file(file, limits.bytes));
   HOOKD_TRY(const auto documents, config::yaml_to_json(text, file, limits));
   for (const auto& document : documents) {
     if (auto done = create(server, document); !done) return fail(done.error().with(file));
@@ -75,7 +71,7 @@ Result<void> load(embedded::ApiServer& server, boost::asio::io_context& context,
 
 // The form of kube-apiserver's --token-auth-file: token,user,uid,"group,group".
 Result<void> add_users(embedded::ApiServer& server, const std::string& file) {
-  HOOKD_TRY(const std::string text, read_file(file));
+  HOOKD_TRY(const std::string text, read_named_file(file));
   size_t number = 0;
   for (size_t begin = 0; begin < text.size();) {
     const size_t end = std::min(text.find('\n', begin), text.size());
@@ -111,8 +107,8 @@ int run_server(const PlayOptions& options) {
   AsioScheduler scheduler(context);
   SystemRandom random;
   const auto wrong = [](const Error& error) {
-    fmt::print(stderr, "hookd: {}\n", error.what);
-    return 1;
+    fmt::print(stderr, "hookd play: {}\n", error.what);
+    return 2;
   };
   embedded::ApiServer server(scheduler, random, {});
   auto socket = embedded::Socket::listen(server, scheduler, {fmt::format("127.0.0.1:{}", options.port), true});

@@ -112,11 +112,11 @@ void print_left_finalizers(const AskOptions& options, const object& status) {
   const auto text = ask(options, control::kFinalizersPath, {});
   const auto document = text ? parse_json(*text) : fail(text.error());
   if (!document || !document->is_object()) {
-    fmt::print("\nfinalizers of removed hooks: {}\n", document ? "not understood" : document.error().what);
+    fmt::print("\nfinalizers that hooks left behind: {}\n", document ? "not understood" : document.error().what);
     return;
   }
   if (list_of(document->get_object(), "finalizers").empty()) return;
-  fmt::print("\nleft behind by hooks that are gone (hookd finalizers):\n");
+  fmt::print("\nleft behind on objects that no hook looks after (hookd finalizers):\n");
   print_finalizers(document->get_object());
 }
 

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "base/json_read.h"
@@ -45,9 +46,15 @@ Errc code_of(long status) {
 
 Failure no_connection(const std::string& socket) {
   struct stat status{};
-  if (::stat(socket.c_str(), &status) != 0)
-    return fail(errno == EACCES ? Errc::kForbidden : Errc::kTransport, "no hookd runs here: {}: {}", socket,
-                std::generic_category().message(errno));
+  if (::stat(socket.c_str(), &status) != 0) {
+    if (errno == EACCES)
+      return fail(Errc::kForbidden,
+                  "{}: permission denied: a folder above it is closed to you; only root and the user that hookd runs "
+                  "as may ask it",
+                  socket);
+    return fail(Errc::kTransport, "no hookd runs here: {}: {}", socket, std::generic_category().message(errno));
+  }
+  if (!S_ISSOCK(status.st_mode)) return fail(Errc::kTransport, "{} is no socket", socket);
   if (::access(socket.c_str(), W_OK) != 0)
     return fail(Errc::kForbidden,
                 "{}: permission denied: only root and the user that hookd runs as (uid {}) may ask it", socket,
@@ -71,8 +78,8 @@ Result<void> Client::run(const std::string& path, const Parameters& parameters, 
   curl_easy_setopt(easy.get(), CURLOPT_UNIX_SOCKET_PATH, socket_.c_str());
   curl_easy_setopt(easy.get(), CURLOPT_PROXY, "");
   curl_easy_setopt(easy.get(), CURLOPT_NOSIGNAL, 1L);
-  curl_easy_setopt(easy.get(), CURLOPT_CONNECTTIMEOUT, 10L);
-  if (!wait_for_ever) curl_easy_setopt(easy.get(), CURLOPT_TIMEOUT, kTimeoutSeconds);
+  curl_easy_setopt(easy.get(), CURLOPT_CONNECTTIMEOUT, std::min(10L, timeout_seconds_));
+  if (!wait_for_ever) curl_easy_setopt(easy.get(), CURLOPT_TIMEOUT, timeout_seconds_);
   if (post) curl_easy_setopt(easy.get(), CURLOPT_POSTFIELDS, "");
   curl_easy_setopt(easy.get(), CURLOPT_WRITEFUNCTION, take);
   curl_easy_setopt(easy.get(), CURLOPT_WRITEDATA, &sink);
@@ -84,7 +91,7 @@ Result<void> Client::run(const std::string& path, const Parameters& parameters, 
     return fail(code_of(status), "{}", json_string_at(sink.refusal, {"error"}).value_or(sink.refusal));
   if (code == CURLE_WRITE_ERROR) return {};  // it was wished
   if (code == CURLE_OPERATION_TIMEDOUT)
-    return fail(Errc::kTimeout, "hookd at {} gave no answer within {} s", socket_, kTimeoutSeconds);
+    return fail(Errc::kTimeout, "hookd at {} gave no answer within {} s", socket_, timeout_seconds_);
   if (code != CURLE_OK) return fail(Errc::kTransport, "hookd at {} went away: {}", socket_, curl_easy_strerror(code));
   return {};
 }

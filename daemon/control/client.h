@@ -15,7 +15,10 @@ class Client {
  public:
   using Parameters = std::vector<std::pair<std::string, std::string>>;  // "" values are left out
 
-  explicit Client(std::string socket) : socket_(std::move(socket)) {}
+  static constexpr long kTimeoutSeconds = 60;  // of get and post
+
+  explicit Client(std::string socket, long timeout_seconds = kTimeoutSeconds)
+      : socket_(std::move(socket)), timeout_seconds_(timeout_seconds) {}
 
   // The body of an answer 200. Errors: kNotFound, kInvalid, kConflict: what the daemon says; kForbidden: no right to
   // the socket; kTransport: nobody listens there, or it went away.
@@ -25,13 +28,12 @@ class Client {
   Result<void> lines(const std::string& path, const Parameters& parameters,
                      const std::function<bool(std::string_view line)>& on_line) const;
 
-  static constexpr long kTimeoutSeconds = 60;  // of get and post
-
  private:
   Result<void> run(const std::string& path, const Parameters& parameters, bool post, bool wait_for_ever,
                    const std::function<bool(std::string_view)>& on_data) const;
 
   std::string socket_;
+  long timeout_seconds_;
 };
 
 }  // namespace hookd::control

@@ -136,8 +136,10 @@ Desk::Answer Desk::retry_or_drop(bool retry, const Query& query) const {
     return fail(Errc::kInvalid, "which? Give a KEY or ID of `hookd queue {}`, or --all", unit->hook().name);
   const size_t count = retry ? unit->retry(what) : unit->drop(what);
   if (count == 0 && !what.empty())
-    return fail(Errc::kNotFound, "nothing of {} with the key or id \"{}\" is parked or waits for its next try",
-                unit->hook().name, what);
+    return fail(
+        Errc::kNotFound,
+        "nothing of {} with the key or id \"{}\" is parked or waits for its next try; `hookd queue {}` shows both",
+        unit->hook().name, what, unit->hook().name);
   return count_document(retry ? "retried" : "dropped", count);
 }
 

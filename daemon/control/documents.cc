@@ -95,6 +95,14 @@ void put_watches(JsonWriter& out, const app::Engine& engine) {
 void put_use(JsonWriter& out, const app::LeftFinalizers::Use& use) {
   out.key("hook").string(use.hook).key("finalizer").string(use.held.finalizer);
   out.key("apiVersion").string(use.held.api_version).key("kind").string(use.held.kind);
+  const auto put_namespaces = [&](std::string_view key, const std::vector<std::string>& namespaces) {
+    if (namespaces.empty()) return;
+    out.key(key).begin_array();
+    for (const std::string& ns : namespaces) out.string(ns);
+    out.end_array();
+  };
+  put_namespaces("namespaces", use.held.namespaces);
+  put_namespaces("otherNamespacesThan", use.but);
 }
 
 std::string_view text_of(hook::CallResult::Then then) {

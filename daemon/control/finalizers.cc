@@ -1,4 +1,4 @@
-// Finalizers of hooks that are gone, asked of the API server and taken off. (app/left_finalizers.h)
+// Finalizers that no hook looks after, asked of the API server and taken off. (app/left_finalizers.h)
 #include <algorithm>
 #include <set>
 
@@ -17,7 +17,8 @@ net::ServerResponse good(std::string body) {
   return {.status = 200, .content_type = "application/json", .body = std::move(body) + "\n"};
 }
 
-// What the hook left, and nobody uses. Errors: kInvalid, kNotFound; kConflict: it is there and uses its finalizer.
+// What the hook left, and nobody uses. Errors: kInvalid, kNotFound; kConflict: it is there and uses its finalizer, or
+// its file is broken, and it will need it once that is mended.
 Result<std::vector<LeftFinalizers::Use>> left_by(const app::Engine& engine, const std::string& hook) {
   if (hook.empty()) return fail(Errc::kInvalid, "which hook? Its name is missing");
   auto left = engine.finalizers_left();
@@ -31,6 +32,13 @@ Result<std::vector<LeftFinalizers::Use>> left_by(const app::Engine& engine, cons
                   "the hook \"{}\" runs and puts {} on objects; take `finalizer` out of its file and it takes it off "
                   "by itself, or remove the hook first",
                   hook, loaded->holds.front().finalizer);
+  for (const auto& use : engine.left_finalizers().left(engine.hooks()))
+    if (const auto* error = use.hook == hook ? engine.why_not_loaded(use) : nullptr)
+      return fail(
+          Errc::kConflict,
+          "the hook \"{}\" is broken now, and needs {} on its objects again once it is mended ({}); mend it, or "
+          "remove its file first",
+          hook, use.held.finalizer, error->text());
   return fail(Errc::kNotFound, "no hook \"{}\" is known to have left a finalizer{}", hook,
               known.empty() ? "" : config::hint(hook, known));
 }

@@ -36,18 +36,30 @@ bool usable(const std::string& folder) {
   return (status.st_mode & 0002) == 0 && ::access(folder.c_str(), W_OK) == 0;
 }
 
-bool trusted(const std::string& path) {
+Folder look_at(const fs::path& path) {
   struct stat status{};
-  if (::lstat(path.c_str(), &status) != 0 || !S_ISSOCK(status.st_mode)) return false;
-  return ::geteuid() == 0 || status.st_uid == 0 || status.st_uid == ::geteuid();
+  if (::lstat(path.c_str(), &status) != 0 || !S_ISDIR(status.st_mode)) return {};
+  return {true, status.st_uid, (status.st_mode & 0002) != 0};
 }
 
-void add_live(const fs::path& path, std::vector<std::string>& out) {
-  const std::string text = path.string();
-  if (trusted(text) && net::is_live_socket(text) && std::ranges::find(out, text) == out.end()) out.push_back(text);
+void add_live(const fs::path& folder, const fs::path& name, LiveSockets& out) {
+  const std::string text = (folder / name).string();
+  struct stat status{};
+  if (::lstat(text.c_str(), &status) != 0 || !S_ISSOCK(status.st_mode) || !net::is_live_socket(text)) return;
+  auto& list = can_be_trusted(status.st_uid, look_at(folder), look_at(folder.parent_path()), ::geteuid()) ? out.trusted
+                                                                                                          : out.others;
+  if (std::ranges::find(list, text) == list.end()) list.push_back(text);
 }
 
 }  // namespace
+
+bool can_be_trusted(uid_t socket_owner, const Folder& folder, const Folder& above, uid_t me) {
+  const auto ours = [me](uid_t owner) { return owner == 0 || owner == me; };
+  if (!folder.there || folder.others_write) return false;
+  if (ours(folder.owner)) return me == 0 || ours(socket_owner);
+  // Root put the folder there and gave it to the daemon's user, as systemd does with /run/hookd.
+  return me == 0 && above.there && ours(above.owner) && !above.others_write && socket_owner == folder.owner;
+}
 
 std::vector<std::string> default_folders(const config::EnvLookup& env) {
   std::vector<std::string> folders = named_folders(env);
@@ -66,16 +78,23 @@ void remove_dead_sockets(const std::string& folder) {
   }
 }
 
-std::vector<std::string> live_sockets(const config::EnvLookup& env) {
-  std::vector<std::string> found;
+LiveSockets live_sockets(const config::EnvLookup& env) {
+  LiveSockets found;
   std::error_code error;
-  for (const auto& folder : named_folders(env))
-    for (const auto& entry : fs::directory_iterator(folder, error))
-      if (entry.path().extension() == ".sock") add_live(entry.path(), found);
+  for (const auto& folder : named_folders(env)) {
+    // A link where systemd chose the user (DynamicUser=): /run/hookd leads to /run/private/hookd. Below /tmp links are
+    // not followed.
+    const fs::path real = fs::canonical(folder, error);
+    if (!error)
+      for (const auto& entry : fs::directory_iterator(real, error))
+        if (entry.path().extension() == ".sock") add_live(real, entry.path().filename(), found);
+    if (error == std::errc::permission_denied) found.closed.push_back(folder);
+  }
   for (const auto& folder : temporary_folders(env))
     for (const auto& entry : fs::directory_iterator(folder, error))
-      if (entry.path().filename().string().starts_with("hookd-")) add_live(entry.path() / "hookd.sock", found);
-  std::ranges::sort(found);
+      if (entry.path().filename().string().starts_with("hookd-")) add_live(entry.path(), "hookd.sock", found);
+  std::ranges::sort(found.trusted);
+  std::ranges::sort(found.others);
   return found;
 }
 
@@ -103,11 +122,23 @@ Result<std::string> find_socket(const std::string& asked, const config::EnvLooku
   }
   if (!path.empty()) return path;
   const auto live = live_sockets(env);
-  if (live.size() == 1) return live.front();
-  if (live.empty())
-    return fail(Errc::kNotFound, "no hookd runs here: looked at {}; --socket PATH names another place",
-                places_text(env));
-  return fail(Errc::kConflict, "several hookd run here; say which with --socket:\n  {}", fmt::join(live, "\n  "));
+  if (live.trusted.size() == 1) return live.trusted.front();
+  if (live.trusted.size() > 1)
+    return fail(Errc::kConflict, "several hookd run here; say which with --socket:\n  {}",
+                fmt::join(live.trusted, "\n  "));
+  if (!live.others.empty())
+    return fail(
+        Errc::kForbidden,
+        "no hookd of yours runs here, but another user offers a socket that says to be one's; if you trust that "
+        "user, name it with --socket:\n  {}",
+        fmt::join(live.others, "\n  "));
+  if (!live.closed.empty())
+    return fail(
+        Errc::kForbidden,
+        "no hookd was found that you may ask; one may run whose socket is in {}, which is closed to you: ask as "
+        "root or as the user that it runs as",
+        fmt::join(live.closed, ", "));
+  return fail(Errc::kNotFound, "no hookd runs here: looked at {}; --socket PATH names another place", places_text(env));
 }
 
 }  // namespace hookd::control

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -25,8 +26,12 @@ class Actions {
   void holds(const WaitFor& wait, std::function<void(Result<bool>)> done);
 
  private:
+  Result<app::HookUnit*> find(const std::string& hook);
   Result<void> tell(const SourceEvent& event);
-  void fail_as_told(const Failing& failing);
+  Result<void> tell_file(app::HookUnit& unit, const SourceEvent& event);
+  void post(const Post& post, Done done);
+  void send(const Post& post, const hook::SourceBinding& source, std::string_view secret, Done done);
+  Result<void> fail_as_told(const Failing& failing);
   void run(const std::vector<std::string>& command, Done done);
   void later(Done done, Result<void> result);
 
@@ -35,6 +40,9 @@ class Actions {
   std::string folder_;
   std::function<void(std::string_view)> print_;
   std::unique_ptr<process::Child> child_;
+  std::unique_ptr<net::HttpCall> http_;
+  std::map<std::pair<std::string, std::string>, std::string>
+      told_files_;  // by hook and binding: `data` of the last event
 };
 
 }  // namespace hookd::rehearsal

@@ -68,6 +68,7 @@ class Hands::Work final : public Job {
       if (outcome.ok() && !nothing_there) continue;
       if (!problems.empty()) problems += "\n";
       problems += op.describe() + ": " + outcome.text;
+      if (nothing_there) problems += "; `ignoreMissingObject: true` lets that pass";
     }
     if (!problems.empty()) return end(fail(Errc::kInvalid, "{}", problems));
     if (with_status_) return end({});

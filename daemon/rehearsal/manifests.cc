@@ -57,7 +57,7 @@ bool holds_manifests(const std::string& path) {
 }  // namespace
 
 Result<std::vector<apply::Operation>> manifests_in_file(const std::string& path, apply::Verb verb) {
-  HOOKD_TRY(const std::string text, read_file(path, kFileLimitBytes));
+  HOOKD_TRY(const std::string text, read_named_file(path, kFileLimitBytes));
   HOOKD_TRY(const auto documents, config::yaml_to_json(text, path, {.bytes = kFileLimitBytes, .values = 5'000'000}));
   std::vector<apply::Operation> all;
   for (size_t i = 0; i < documents.size(); ++i) {

@@ -4,6 +4,7 @@
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
+#include <set>
 
 #include "app/folder_watch.h"
 #include "app/load_hooks.h"
@@ -76,6 +77,7 @@ class Play {
     options.observer = &recorder_;
     options.sources = sources_;
     options.paths = &files_;
+    if (!options_.listen.empty()) options.listen = options_.listen;
     options.metacontroller = controllers_among(manifests_, folder_);
     controllers_ = options.metacontroller.has_value();
     HOOKD_TRY(world_, World::make({time_, real_, random_, launcher_}, std::move(options)));
@@ -93,7 +95,7 @@ class Play {
       std::error_code error;
       if (!fs::exists(file, error)) return {};
     }
-    HOOKD_TRY(const std::string text, read_file(file, 4u << 20));
+    HOOKD_TRY(const std::string text, read_named_file(file, 4u << 20));
     config::Problems problems(file);
     auto scenario = read_scenario(text, fs::absolute(file).string(), problems);
     if (!problems.empty()) return fail(Errc::kConfig, "{}", problems.text());
@@ -140,12 +142,32 @@ class Play {
     if (controllers_)
       names += names.empty() ? "the controllers among the objects" : ", the controllers among the objects";
     account_.note(names.empty() ? fmt::format("no hook was found in {}", folder_) : "hookd is started: " + names);
+    tell_receivers();
     folders_ = std::make_unique<app::FolderWatch>(real_, std::vector{folder_}, [this] {
       account_.note("the folder changed");
       world_->engine()->reload("the hooks folder changed");
       for (const auto& error : world_->engine()->load_errors()) account_.problem(error.text());
+      tell_receivers();
     });
     next_step();
+  }
+
+  // Each path once, also after a reload.
+  void tell_receivers() {
+    for (const auto& [hook, source] : world_->receivers())
+      if (told_paths_.insert(source->http).second)
+        account_.note(fmt::format("{} of {} takes POSTs at {}{}{}", source->name, hook->name, world_->post_url(),
+                                  source->http, secret_text(*source)));
+  }
+
+  std::string secret_text(const hook::SourceBinding& source) const {
+    if (source.check == hook::SourceBinding::Check::kNone) return "";
+    const auto& from = source.secret_from;
+    if (from.file.empty())
+      return fmt::format("; its secret is in the Secret {}/{}, key {}", from.ns, from.name, from.key);
+    if (from.file.starts_with(options_.runtime_dir + "/"))
+      return fmt::format("; the file of its secret is not here, so the secret is \"{}\"", kRehearsalSecret);
+    return "; its secret is in " + from.file;
   }
 
   void next_step() {
@@ -235,7 +257,7 @@ class Play {
   Inotify files_{real_};
   ScaledScheduler time_{context_, options_.speed};
   process::PosixLauncher posix_{real_};
-  FailingLauncher launcher_{posix_, time_};
+  CountingLauncher launcher_{posix_};
   SystemRandom random_;
   Recorder recorder_;
   Account account_;
@@ -245,6 +267,7 @@ class Play {
   size_t at_ = 0;
   bool has_scenario_ = false;
   bool sources_ = true;
+  std::set<std::string> told_paths_;
   bool controllers_ = false;  // of Metacontroller are among the manifests
   std::unique_ptr<World> world_;
   embedded::Store::Subscription changes_;

@@ -17,6 +17,7 @@ struct PlayOptions {
   double speed = 1;
   std::string kubeconfig;  // where it is written; "" = in the runtime folder
   int port = 0;            // 0 = any that is free
+  std::string listen;      // where POSTs to sources are taken; "" = 127.0.0.1, at any port that is free
   bool colour = false;
   std::string runtime_dir;
 };

@@ -147,7 +147,18 @@ void read_fail(Reader& r, Failing& fail) {
 void read_source_event(Reader& r, SourceEvent& event) {
   r.required_string("hook", event.hook);
   r.required_string("binding", event.binding);
-  r.require("data");
+  if (const Node* content = r.raw("content")) {
+    if (content->kind != Node::Kind::kString)
+      r.problem("content", fmt::format("expected text: what the file holds, found {}", content->describe()));
+    event.content = content->text;
+  }
+  bool exists = true;
+  if (r.boolean("exists", exists) && exists)
+    r.problem("exists", "can only be false: the file is gone; else say `content`");
+  if (r.has("data") + r.has("content") + r.has("exists") != 1)
+    r.problem_here("needs exactly one of data, content (of a file) and exists: false (of a file)");
+  if (r.has("old") && !r.has("data"))
+    r.problem("old", "has a meaning only with data: of a file it is what was told before");
   for (const char* key : {"data", "old"}) {
     const Node* node = r.raw(key);
     if (!node) continue;
@@ -186,8 +197,8 @@ void read_deletes(const Node& node, const std::string& path, Problems& problems,
 }
 
 const std::set<std::string, std::less<>>& step_names(bool test) {
-  static const std::set<std::string, std::less<>> kScenario{"apply", "create", "patch",   "delete", "run",
-                                                            "wait",  "fail",   "restart", "say",    "source"};
+  static const std::set<std::string, std::less<>> kScenario{"apply", "create",  "patch", "delete", "run", "wait",
+                                                            "fail",  "restart", "say",   "source", "post"};
   static const std::set<std::string, std::less<>> kTest = [] {
     auto all = kScenario;
     all.insert({"advance", "expect"});
@@ -243,6 +254,10 @@ std::optional<Step> read_step(const Node& node, const std::string& path, const S
     step.kind = Step::Kind::kSource;
     Reader r(value, inner, problems);
     read_source_event(r, step.source);
+  } else if (step.name == "post") {
+    step.kind = Step::Kind::kPost;
+    Reader r(value, inner, problems);
+    read_post(r, step.post, rules.folder);
   } else if (step.name == "expect") {
     step.kind = Step::Kind::kExpect;
     step.expect.at = entry.at;
@@ -335,6 +350,9 @@ std::string Step::describe() const {
     }
     case Kind::kSource: {
       constexpr size_t kShown = 100;
+      if (source.data.empty())
+        return fmt::format("the file of source {} of {} {}", source.binding, source.hook,
+                           source.content ? "has other content" : "is gone");
       const bool whole = source.data.size() <= kShown;
       return fmt::format("source {} of {} tells {}{}", source.binding, source.hook, source.data.substr(0, kShown),
                          whole ? "" : "…");
@@ -366,6 +384,8 @@ std::string Step::describe() const {
       if (fail.what == Failing::What::kWatch) return fail.silent ? "watches fall silent" : "watches are cut";
       return fail.lost_answer ? "the next answer of the API server is lost"
                               : fmt::format("the API server answers {} ({} time(s))", fail.code, fail.times);
+    case Kind::kPost:
+      return post.display();
     case Kind::kRestart:
       return "hookd restarts";
     case Kind::kRun:

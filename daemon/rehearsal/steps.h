@@ -7,7 +7,9 @@
 //   - run: [kubectl, label, node, n1, a=b]  a command with KUBECONFIG, in the file's folder; must exit with 0
 //   - wait: 5s | {object: {…}} | {absent: {…}} | {called: HOOK} | {idle: true}, with timeout: 30s
 //   - fail: {hook: h, exit: 1, times: 2} | {api: {code: 409, …}} | {watch: cut}
-//   - source: {hook: h, binding: bus, data: {…}, old: {…}}     an event as if it came from outside
+//   - source: {hook: h, binding: bus, data: {…}, old: {…}}     an event as if it came from outside; of a file also
+//                                                              content: text, or exists: false
+//   - post: {path: /github, body: {…}}      to a source with http, signed: post.h
 //   - restart: true                         hookd is started anew, the server stays
 //   - say: text
 // and in tests only
@@ -22,6 +24,7 @@
 
 #include "apply/operation.h"
 #include "config/reader.h"
+#include "rehearsal/post.h"
 
 namespace hookd::rehearsal {
 
@@ -77,12 +80,13 @@ struct Failing {
 
 struct SourceEvent {
   std::string hook, binding;
-  std::string data;                // JSON text
-  std::optional<std::string> old;  // JSON text
+  std::string data;                    // JSON text; "" = made of `content`, for a source that is a file
+  std::optional<std::string> old;      // JSON text
+  std::optional<std::string> content;  // unset: the file is not there
 };
 
 struct Step {
-  enum class Kind { kObjects, kSource, kAdvance, kWait, kExpect, kFail, kRestart, kRun, kSay } kind = Kind::kSay;
+  enum class Kind { kObjects, kSource, kAdvance, kWait, kExpect, kFail, kRestart, kRun, kPost, kSay } kind = Kind::kSay;
   config::Position at;                       // of its key
   std::string name;                          // its key: "apply"
   std::string text;                          // kSay
@@ -93,6 +97,7 @@ struct Step {
   Expectation expect;
   Failing fail;
   SourceEvent source;
+  Post post;
   std::vector<std::string> command;  // kRun
   std::string describe() const;      // one line for people: "delete Pod default/web-0"
 };

@@ -60,7 +60,7 @@ class Suite {
     std::ranges::move(unread_, std::back_inserter(finished_));  // whoever reads only the report must see them too
     if (!options_.junit_file.empty())
       if (auto written = write_file(options_.junit_file, junit_xml(finished_), 0644); !written) {
-        fmt::print(stderr, "hookd test: {}\n", written.error().what);
+        fmt::print(stderr, "hookd test: --junit {}: {}\n", options_.junit_file, written.error().what);
         ++problems_;
       }
     return problems_ > 0 || broken_ > 0 ? 2 : failed_ > 0 ? 1 : 0;

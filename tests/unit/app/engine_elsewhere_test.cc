@@ -1,72 +1,31 @@
 // Hooks that do not come from folders: put, replaced and removed while the engine runs.
 #include <gmock/gmock.h>
 
-#include <filesystem>
-
-#include "app/engine.h"
-#include "state/memory_store.h"
-#include "unit/support/fake_cluster_transport.h"
-#include "unit/support/fake_launcher.h"
-#include "unit/support/log_tap.h"
+#include "unit/support/engine_world.h"
 
 namespace hookd::app {
 namespace {
 
 using namespace std::chrono_literals;
+using testing::AllOf;
 using testing::Contains;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-class ElsewhereTest : public testing::Test {
+class ElsewhereTest : public testing::Test, protected test::EngineWorld {
  protected:
-  ElsewhereTest() {
-    std::string pattern = testing::TempDir() + "hookd-elsewhere-XXXXXX";
-    options.runtime_dir = ::mkdtemp(pattern.data());
-    options.load = [this] { return loaded; };
-    connection.server = "http://cluster";
-    cluster.serve(test::pods());
-    launcher.script = [this](const std::shared_ptr<test::FakeLauncher::Started>& child) {
-      child->read_input();
-      if (hang)
-        running.push_back(child);
-      else
-        child->exit(0);
-    };
-  }
-  ~ElsewhereTest() override { std::filesystem::remove_all(options.runtime_dir); }
+  ElsewhereTest() { cluster.serve(test::pods()); }
 
-  static std::shared_ptr<hook::Hook> make(std::string name, uint64_t version = 1) {
-    auto hook = std::make_shared<hook::Hook>();
-    hook->name = std::move(name);
-    hook->path = "CompositeController/" + hook->name;
-    hook->content_hash = version;
-    hook->run.command = {"/h.sh"};
-    auto& binding = hook->watches.emplace_back();
-    binding.name = "pods";
-    binding.kind = "Pod";
+  static std::shared_ptr<hook::Hook> make(const std::string& name, uint64_t version = 1) {
+    auto hook = make_hook(name, "CompositeController/" + name, version);
+    watch_pods(*hook);
     return hook;
   }
   void start() {
-    engine = std::make_unique<Engine>(EngineServices{scheduler, random, transport, launcher, metrics, store},
-                                      connection, options);
-    ASSERT_TRUE(engine->load());
-    engine->start();
+    engine = start_engine();
     scheduler.advance(1s);
   }
 
-  test::LogTap log;
-  ManualScheduler scheduler;
-  SeededRandom random;
-  test::FakeCluster cluster{scheduler};
-  test::FakeClusterTransport transport{cluster};
-  test::FakeLauncher launcher{scheduler};
-  metrics::Registry metrics;
-  state::MemoryStore store;
-  kube::ConnectionConfig connection;
-  EngineOptions options;
-  hook::LoadResult loaded;
-  bool hang = false;
-  std::vector<std::shared_ptr<test::FakeLauncher::Started>> running;
   std::unique_ptr<Engine> engine;
 };
 
@@ -88,6 +47,62 @@ TEST_F(ElsewhereTest, ANameOfAFolderIsNotTaken) {
   EXPECT_EQ(engine->find("x")->hook().content_hash, 7u);
   engine->remove_hook("x");
   EXPECT_NE(engine->find("x"), nullptr) << "it is not theirs to remove";
+}
+
+TEST_F(ElsewhereTest, AHookOfAFolderThatComesWithTheirNameIsBroken) {
+  start();
+  ASSERT_TRUE(engine->put_hook(make("x")));
+  auto late = make("x", 7);
+  late->path = "/hooks/x.yaml";
+  loaded.hooks.push_back(late);
+  engine->reload("test");
+  EXPECT_EQ(engine->find("x")->hook().content_hash, 1u);
+  ASSERT_EQ(engine->load_errors().size(), 1u);
+  EXPECT_THAT(engine->load_errors().front().text(),
+              AllOf(HasSubstr("/hooks/x.yaml"), HasSubstr("CompositeController/x")));
+  engine->remove_hook("x");
+  scheduler.advance(1s);
+  ASSERT_NE(engine->find("x"), nullptr) << "its name is free, although no file changed";
+  EXPECT_EQ(engine->find("x")->hook().content_hash, 7u);
+  EXPECT_THAT(engine->load_errors(), IsEmpty());
+}
+
+// However many calls by URL hang: others by URL get their turn, and none of them keeps a process from starting.
+TEST_F(ElsewhereTest, CallsByUrlThatHangDoNotStarveOthers) {
+  options.concurrency = 1;
+  start();
+  for (int i = 0; i < 10; ++i)
+    cluster.put(test::pods(), test::object_json(test::pods(), "a", fmt::format("p{}", i), fmt::format("u{}", i)));
+  const auto put = [&](std::string name) {
+    auto hook = make(name);
+    hook->run.command.clear();
+    hook->run.mode = hook::Run::Mode::kUrl;
+    hook->run.url.url = "http://" + name + "/";
+    hook->run.timeout = 1h;
+    hook->concurrency = 10;
+    ASSERT_TRUE(engine->put_hook(hook));
+  };
+  const auto asked = [&](const std::string& name) {
+    return std::ranges::count_if(hook_transport.asked,
+                                 [&](const auto& one) { return one->request.url == "http://" + name + "/"; });
+  };
+  for (const auto* name : {"bad", "worse"}) {
+    put(name);
+    scheduler.advance(1s);
+  }
+  EXPECT_EQ(asked("bad"), Engine::kUrlCalls);
+  EXPECT_EQ(asked("worse"), 1) << "one each, although none is free";
+  put("good");
+  scheduler.advance(1s);
+  ASSERT_EQ(asked("good"), 1);
+  for (int i = 0; i < 3; ++i) {
+    hook_transport.last().answer(200, "");
+    scheduler.advance(1s);
+  }
+  EXPECT_EQ(asked("good"), 4) << "one after the other";
+  ASSERT_TRUE(engine->put_hook(make("program")));
+  scheduler.advance(1s);
+  EXPECT_EQ(launcher.started.size(), 10u);
 }
 
 TEST_F(ElsewhereTest, ANewVersionWaitsForTheCallsOfTheOldOne) {
@@ -139,6 +154,49 @@ TEST_F(ElsewhereTest, ControllersOfTheClusterAreHooks) {
   cluster.remove(decorators, "", "d");
   scheduler.advance(1s);
   EXPECT_EQ(engine->find("decoratorcontroller-d"), nullptr);
+}
+
+// A finalize webhook that hangs keeps its own parents waiting, not those that only want to be synced.
+TEST_F(ElsewhereTest, AFinalizeHookThatHangsDoesNotStopTheSyncs) {
+  const auto alpha = [](std::string kind, std::string plural) {
+    auto type = test::make_type("metacontroller.k8s.io", std::move(kind), std::move(plural), false);
+    type.version = "v1alpha1";
+    return type;
+  };
+  const auto decorators = alpha("DecoratorController", "decoratorcontrollers");
+  cluster.serve(alpha("CompositeController", "compositecontrollers"));
+  cluster.serve(decorators);
+  cluster.put(decorators, test::object_json(decorators, "", "d", "u", "",
+                                            R"("spec":{"resources":[{"apiVersion":"v1","resource":"pods"}],
+                                   "hooks":{"sync":{"webhook":{"url":"http://h/s"}},
+                                            "finalize":{"webhook":{"url":"http://h/f"}}}})"));
+  constexpr char kHeld[] = R"("finalizers":["metacontroller.io/decoratorcontroller-d"])";
+  for (int i = 0; i < 5; ++i)
+    cluster.put(test::pods(),
+                test::object_json(test::pods(), "a", fmt::format("goes-{}", i), fmt::format("u{}", i),
+                                  fmt::format(R"({},"deletionTimestamp":"2026-01-01T00:00:00Z")", kHeld)));
+  options.metacontroller.emplace();
+  start();
+  const auto answer = [&] {
+    for (const auto& asked : std::vector(hook_transport.asked)) {
+      if (asked->over) continue;
+      if (asked->request.url.ends_with("/f"))
+        asked->done(fail(Errc::kTimeout, "no answer"));
+      else
+        asked->answer(200, R"({"attachments":[]})");
+    }
+    scheduler.advance(10ms);
+  };
+  for (int i = 0; i < 5; ++i) answer();
+  EXPECT_THAT(engine->health().degraded, Contains(HasSubstr("http://h:80/f")));
+  engine->update_gauges();
+  EXPECT_THAT(metrics.text(), AllOf(HasSubstr("hookd_queue_delayed{hook=\"decoratorcontroller-d\"} 5"),
+                                    HasSubstr("name=\"DecoratorController-d\"} 0")));
+  const size_t before = hook_transport.asked.size();
+  cluster.put(test::pods(), test::object_json(test::pods(), "a", "stays", "u9", kHeld));
+  scheduler.advance(100ms);
+  ASSERT_EQ(hook_transport.asked.size(), before + 1);
+  EXPECT_EQ(hook_transport.last().request.url, "http://h/s");
 }
 
 }  // namespace

@@ -2,12 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include <filesystem>
-
-#include "state/memory_store.h"
-#include "unit/support/fake_cluster_transport.h"
-#include "unit/support/fake_launcher.h"
-#include "unit/support/log_tap.h"
+#include "unit/support/engine_world.h"
 
 namespace hookd::app {
 namespace {
@@ -42,72 +37,57 @@ struct Notes final : hook::CallObserver {
   std::vector<std::string> lines;
 };
 
-class EngineTest : public testing::Test {
+class EngineTest : public testing::Test, protected test::EngineWorld {
  protected:
   EngineTest() {
-    std::string pattern = testing::TempDir() + "hookd-engine-XXXXXX";
-    options.runtime_dir = ::mkdtemp(pattern.data());
-    options.load = [this] { return loaded; };
     options.observer = &notes;
-    connection.server = "http://cluster";
     for (const auto& type : {test::pods(), test::nodes()}) cluster.serve(type);
-    launcher.script = [this](const std::shared_ptr<test::FakeLauncher::Started>& child) {
-      const std::string input = child->read_input();
-      if (hang) {
-        running.push_back(child);
-        return;
-      }
-      if (!complaint.empty()) child->complain(complaint);
-      if (!output.empty()) child->print(output);
-      child->exit(exit_code);
-    };
   }
-  ~EngineTest() override { std::filesystem::remove_all(options.runtime_dir); }
 
-  std::shared_ptr<hook::Hook> add(std::string name, uint64_t version = 1) {
-    auto hook = std::make_shared<hook::Hook>();
-    hook->name = std::move(name);
-    hook->path = "/hooks/" + hook->name + ".hook.yaml";
-    hook->content_hash = version;
-    hook->run.command = {"/h.sh"};
+  std::shared_ptr<hook::Hook> add(const std::string& name, uint64_t version = 1) {
+    auto hook = make_hook(name, "/hooks/" + name + ".hook.yaml", version);
     loaded.hooks.push_back(hook);
     return hook;
   }
-  static void watch_pods(hook::Hook& hook) {
-    auto& binding = hook.watches.emplace_back();
-    binding.name = "pods";
-    binding.kind = "Pod";
-  }
-  void start() {
-    engine = std::make_unique<Engine>(EngineServices{scheduler, random, transport, launcher, metrics, store},
-                                      connection, options);
-    ASSERT_TRUE(engine->load());
-    engine->start();
-    scheduler.advance(0s);
-  }
-  void pod(std::string_view name, std::string_view uid) {
-    cluster.put(test::pods(), test::object_json(test::pods(), "a", name, uid));
-    scheduler.advance(0s);
-  }
+  void start() { engine = start_engine(); }
 
-  test::LogTap log;
-  ManualScheduler scheduler;
-  SeededRandom random;
-  test::FakeCluster cluster{scheduler};
-  test::FakeClusterTransport transport{cluster};
-  test::FakeLauncher launcher{scheduler};
-  metrics::Registry metrics;
-  state::MemoryStore store;
-  kube::ConnectionConfig connection;
-  EngineOptions options;
-  hook::LoadResult loaded;
   Notes notes;
-  bool hang = false;
-  int exit_code = 0;
-  std::string output, complaint;
-  std::vector<std::shared_ptr<test::FakeLauncher::Started>> running;
   std::unique_ptr<Engine> engine;
 };
+
+// The file of a hook is broken when hookd starts: the hook is not gone, and will need its finalizer.
+TEST_F(EngineTest, AHookWithABrokenFileLeftNoFinalizer) {
+  auto hook = add("h");
+  hook->holds = {{"x.dev/h", "v1", "Pod"}};
+  start();
+  engine.reset();
+  loaded = {};
+  loaded.errors = {{hook->path, 3, 1, "run: is missing"}};
+  start();
+  EXPECT_THAT(engine->finalizers_left(), IsEmpty());
+  const auto uses = engine->left_finalizers().left(engine->hooks());
+  ASSERT_EQ(uses.size(), 1u);
+  ASSERT_NE(engine->why_not_loaded(uses[0]), nullptr);
+  EXPECT_THAT(engine->why_not_loaded(uses[0])->text(), HasSubstr("run: is missing"));
+  loaded.errors = {{"/hooks/other.hook.yaml", 3, 1, "run: is missing"}};
+  engine->reload("test");
+  ASSERT_EQ(engine->finalizers_left().size(), 1u) << "the broken one is another";
+  loaded.errors = {{"/hooks", 0, 0, "cannot be read"}};
+  engine->reload("test");
+  EXPECT_THAT(engine->finalizers_left(), IsEmpty());
+}
+
+TEST_F(EngineTest, AHookThatLooksAtFewerNamespacesIsToldWhatItLeft) {
+  add("h")->holds = {{"x.dev/h", "v1", "Pod", {"a", "b"}}};
+  cluster.put(test::pods(), test::object_json(test::pods(), "b", "lost", "u1", R"("finalizers":["x.dev/h"])"));
+  start();
+  loaded = {};
+  add("h", 2)->holds = {{"x.dev/h", "v1", "Pod", {"a"}}};
+  engine->reload("test");
+  scheduler.advance(1s);
+  EXPECT_EQ(log.count("1 object(s) still carry the finalizer x.dev/h"), 1u);
+  ASSERT_EQ(engine->finalizers_left().size(), 1u);
+}
 
 TEST_F(EngineTest, TellsItsObserverEveryPartOfACallInOrder) {
   watch_pods(*add("h"));

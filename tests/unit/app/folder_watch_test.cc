@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "base/fd.h"
+#include "unit/support/scratch_folder.h"
 
 namespace hookd::app {
 namespace {
@@ -15,11 +16,7 @@ namespace fs = std::filesystem;
 
 class FolderWatchTest : public testing::Test {
  protected:
-  FolderWatchTest() {
-    std::string pattern = testing::TempDir() + "hookd-watch-XXXXXX";
-    folder = ::mkdtemp(pattern.data());
-  }
-  ~FolderWatchTest() override { fs::remove_all(folder); }
+  FolderWatchTest() {}
 
   // Runs the loop until a change was told; fails if none comes.
   void until_changed() {
@@ -31,7 +28,8 @@ class FolderWatchTest : public testing::Test {
     context.run();
   }
 
-  std::string folder;
+  const test::ScratchFolder scratch;
+  const std::string& folder = scratch.path();
   boost::asio::io_context context{1};
   AsioScheduler scheduler{context};
   int changes = 0;

@@ -3,8 +3,6 @@
 
 #include <gmock/gmock.h>
 
-#include <filesystem>
-
 #include "app/hook_unit.h"
 #include "base/json_read.h"
 #include "unit/support/hook_world.h"
@@ -17,15 +15,12 @@ using namespace std::chrono_literals;
 class HookUnitTest : public testing::Test, protected test::HookWorld {
  protected:
   HookUnitTest() {
-    std::string pattern = testing::TempDir() + "hookd-unit-XXXXXX";
-    options.runtime_dir = ::mkdtemp(pattern.data());
     options.default_namespace = "a";
     for (const auto& type : {test::pods(), test::nodes()}) cluster.serve(type);
     hook->name = "h";
     hook->run.command = {"/h.sh"};
     launcher.script = [this](const std::shared_ptr<test::FakeLauncher::Started>& child) { serve(child); };
   }
-  ~HookUnitTest() override { std::filesystem::remove_all(options.runtime_dir); }
 
   hook::WatchBinding& watch(std::string name, std::string kind, std::vector<std::string> include = {}) {
     auto& binding = hook->watches.emplace_back();

@@ -1,6 +1,4 @@
 // What a hook keeps over restarts, from the answer to the next call.
-#include <filesystem>
-
 #include "state/sqlite_store.h"
 #include "unit/app/hook_unit_fixture.h"
 
@@ -15,19 +13,11 @@ using Per = hook::StateOptions::Per;
 
 class HookUnitMemoryTest : public HookUnitTest {
  protected:
-  HookUnitMemoryTest() {
-    std::string pattern = testing::TempDir() + "hookd-memory-XXXXXX";
-    folder = ::mkdtemp(pattern.data());
-    open();
-  }
-  ~HookUnitMemoryTest() override {
-    unit.reset();
-    sqlite.reset();
-    std::filesystem::remove_all(folder);
-  }
+  HookUnitMemoryTest() { open(); }
+  ~HookUnitMemoryTest() override { unit.reset(); }  // before its store
   void open() {
     sqlite.reset();
-    sqlite.emplace(scheduler, state::SqliteStore::Options{folder});
+    sqlite.emplace(scheduler, state::SqliteStore::Options{runtime.path()});
     EXPECT_TRUE(sqlite->open());
     store = &*sqlite;
   }
@@ -52,7 +42,6 @@ class HookUnitMemoryTest : public HookUnitTest {
     return count;
   }
 
-  std::string folder;
   std::optional<state::SqliteStore> sqlite;
 };
 

@@ -2,8 +2,6 @@
 // server serves no more.
 #include <gmock/gmock.h>
 
-#include <filesystem>
-
 #include "app/hook_unit.h"
 #include "base/json_read.h"
 #include "state/memory_store.h"
@@ -22,8 +20,6 @@ const kube::ResourceType kParts = test::make_type("y.io", "Part", "parts");
 class HookUnitOutageTest : public testing::Test, protected test::HookWorld {
  protected:
   HookUnitOutageTest() {
-    std::string pattern = testing::TempDir() + "hookd-unit-XXXXXX";
-    options.runtime_dir = ::mkdtemp(pattern.data());
     for (const auto& type : {kWidgets, kParts}) cluster.serve(type);
     cluster.keeps_writes = true;
     hook->name = "h";
@@ -51,10 +47,6 @@ class HookUnitOutageTest : public testing::Test, protected test::HookWorld {
       }
       child->exit(works ? 0 : 1);
     };
-  }
-  ~HookUnitOutageTest() override {
-    unit.reset();
-    std::filesystem::remove_all(options.runtime_dir);
   }
   void start(Inheritance inherited = {}) {
     UnitServices services{{scheduler, random, launcher, applier, metrics, options, nullptr, nullptr}, pool, slots};

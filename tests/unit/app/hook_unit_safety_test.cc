@@ -1,8 +1,6 @@
 // Guard, `ownWrites: ignore` and loops, from the watch to the API server.
 #include <gmock/gmock.h>
 
-#include <filesystem>
-
 #include "app/hook_unit.h"
 #include "base/json_read.h"
 #include "state/memory_store.h"
@@ -22,8 +20,6 @@ using testing::IsEmpty;
 class HookUnitSafetyTest : public testing::Test, protected test::HookWorld {
  protected:
   HookUnitSafetyTest() {
-    std::string pattern = testing::TempDir() + "hookd-safety-XXXXXX";
-    options.runtime_dir = ::mkdtemp(pattern.data());
     options.default_namespace = "a";
     for (const auto& type : {test::pods(), test::nodes()}) cluster.serve(type);
     hook->name = "h";
@@ -43,7 +39,6 @@ class HookUnitSafetyTest : public testing::Test, protected test::HookWorld {
     };
     cluster.intercept = [this](const kube::ApiRequest& request) { return patched(request); };
   }
-  ~HookUnitSafetyTest() override { std::filesystem::remove_all(options.runtime_dir); }
 
   void start() {
     RunnerServices services{scheduler, random, launcher, applier, metrics, options, nullptr, &store};
@@ -120,7 +115,7 @@ TEST_F(HookUnitSafetyTest, AnAnswerPastTheGuardIsNotSentAndPausesTheHook) {
   EXPECT_TRUE(cluster.has(test::pods(), "a", "x")) << "nothing of the answer is sent, not even what was within";
   EXPECT_THAT(unit->paused(),
               AllOf(HasSubstr("by its guard: 3 deletes within 1m (limit 2/1m)"),
-                    HasSubstr("`hookd runs h`, then `hookd resume h`"), HasSubstr("raise `guard.deletes`")));
+                    HasSubstr("`hookd runs h`, then `hookd resume h`"), HasSubstr("raise `deletes` of its guard")));
   EXPECT_EQ(unit->look().paused, unit->paused());
   EXPECT_EQ(taken(), 1) << "a batch is not split for it";
   EXPECT_THAT(metrics.text(), HasSubstr(R"(hookd_guard_tripped_total{hook="h",limit="deletes"} 1)"));

@@ -1,17 +1,18 @@
 // Sources of a unit: their events on the way to a call, on a reload, and by hand.
 #include <gmock/gmock.h>
 
-#include <filesystem>
-
 #include "app/hook_unit.h"
+#include "base/fd.h"
 #include "base/json_read.h"
 #include "unit/support/hook_world.h"
 #include "unit/support/log_tap.h"
+#include "unit/support/scratch_folder.h"
 
 namespace hookd::app {
 namespace {
 
 using namespace std::chrono_literals;
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -20,8 +21,6 @@ using Started = test::FakeLauncher::Started;
 class HookUnitSourcesTest : public testing::Test, protected test::HookWorld {
  protected:
   HookUnitSourcesTest() {
-    std::string pattern = testing::TempDir() + "hookd-sources-XXXXXX";
-    options.runtime_dir = ::mkdtemp(pattern.data());
     for (const auto& type : {test::pods(), test::nodes()}) cluster.serve(type);
     hook->name = "h";
     hook->run.command = {"/h.sh"};
@@ -46,7 +45,6 @@ class HookUnitSourcesTest : public testing::Test, protected test::HookWorld {
       child->handlers = {};  // as a real child's go: they hold the call
     };
   }
-  ~HookUnitSourcesTest() override { std::filesystem::remove_all(options.runtime_dir); }
 
   std::unique_ptr<HookUnit> make() {
     UnitServices services{{scheduler, random, launcher, applier, metrics, options}, pool, slots, &routes, once};
@@ -138,6 +136,33 @@ TEST_F(HookUnitSourcesTest, OnAReloadWhatWaitsAndWhatTheOldProgramStillTellsIsHa
   start(old->hand_over());
   EXPECT_THAT(taken(), ElementsAre("2", "3", "4"));
   EXPECT_EQ(programs.size(), 2u);
+}
+
+// A changed hook goes on where the version before was: with the same content there is nothing to tell, and a change
+// that happens in between is one, with what was there before.
+TEST_F(HookUnitSourcesTest, AReloadTellsAFileOnlyIfItChanged) {
+  const test::ScratchFolder folder;
+  auto& file = hook->sources[0];
+  file.command.clear();
+  file.name = "conf";
+  file.file = folder.path() + "/conf";
+  const auto reload = [&](const std::function<void()>& meanwhile) {
+    unit->stop(true);
+    ASSERT_TRUE(unit->over());
+    const auto old = std::move(unit);
+    hook = std::make_shared<hook::Hook>(*hook);
+    meanwhile();
+    start(old->hand_over());
+  };
+  ASSERT_TRUE(write_file(file.file, "one"));
+  start();
+  EXPECT_THAT(taken(), ElementsAre(HasSubstr("one")));
+  reload([] {});
+  EXPECT_THAT(taken(), IsEmpty());
+  reload([&] { ASSERT_TRUE(write_file(hook->sources[0].file, "two")); });
+  EXPECT_THAT(taken(), ElementsAre(AllOf(HasSubstr("two"), HasSubstr("after {"), HasSubstr("one"))));
+  reload([&] { hook->sources[0].when = *filter::Filter::compile(".exists"); });  // another selection: told anew
+  EXPECT_THAT(taken(), ElementsAre(HasSubstr("two")));
 }
 
 TEST_F(HookUnitSourcesTest, InheritedEventsHoldTheNewSourceBack) {

@@ -88,6 +88,21 @@ TEST_F(LeftFinalizersTest, OutliveTheProcessInTheStore) {
   EXPECT_THAT(LeftFinalizers(parts()).left({}), SizeIs(1));
 }
 
+// SIGKILL may come right after the first object has it.
+TEST_F(LeftFinalizersTest, AreInTheStoreForGoodBeforeAnyObjectHasThem) {
+  struct Store final : state::MemoryStore {
+    void put(std::string_view table, std::string_view key, std::string_view value) override {
+      flushed = false;
+      MemoryStore::put(table, key, value);
+    }
+    void flush() override { flushed = true; }
+    bool flushed = false;
+  } lazy;
+  LeftFinalizers({world.cluster, world.discovery, world.scheduler, world.applier, lazy})
+      .used(hook_with("one", "x.dev/one"));
+  EXPECT_TRUE(lazy.flushed);
+}
+
 TEST_F(LeftFinalizersTest, OfADryRunAreNone) {
   LeftFinalizers left(parts(true));
   left.used(hook_with("one", "x.dev/one"));
@@ -114,6 +129,17 @@ TEST_F(LeftFinalizersTest, WhatNothingCarriesIsForgotten) {
   left.used(hook_with("one", "x.dev/one"));
   EXPECT_THAT(count(left), IsEmpty());
   EXPECT_THAT(left.left({}), IsEmpty());
+}
+
+// It was put back while what carries its finalizer was counted, and puts it on objects from now on.
+TEST_F(LeftFinalizersTest, OfAHookThatComesWhileTheyAreCountedNothingIsForgotten) {
+  LeftFinalizers left(parts());
+  const auto hook = hook_with("one", "x.dev/one");
+  left.used(hook);
+  left.count(left.left({}), [](auto) {});
+  left.used(hook);
+  world.scheduler.advance(std::chrono::minutes(1));
+  EXPECT_THAT(left.left({}), SizeIs(1));
 }
 
 TEST_F(LeftFinalizersTest, AKindThatIsGoneTookItsObjectsAlong) {
@@ -191,6 +217,90 @@ TEST_F(LeftFinalizersTest, WhatIsForbiddenIsTold) {
   EXPECT_EQ(dropped->taken, 0u);
   EXPECT_THAT(dropped->problems, ElementsAre(HasSubstr("no patch for you")));
   EXPECT_THAT(left.left({}), SizeIs(1));
+}
+
+// `for.namespaces` was narrowed: the hook goes on, and does not see the others any more.
+TEST_F(LeftFinalizersTest, AreAlsoThoseInNamespacesThatTheHookDoesNotLookAtAnyMore) {
+  LeftFinalizers left(parts());
+  auto hook = hook_with("one", "x.dev/one");
+  hook.holds[0].namespaces = {"a", "b", "c"};
+  left.used(hook);
+  EXPECT_THAT(left.left({&hook}), IsEmpty());
+  hook.holds[0].namespaces = {"b"};
+  left.used(hook);
+  put("a", "lost", R"(["x.dev/one"])");
+  put("b", "mine", R"(["x.dev/one"])");
+  put("c", "too", R"(["x.dev/one"])");
+  put("d", "never", R"(["x.dev/one"])");
+  const auto uses = left.left({&hook});
+  ASSERT_THAT(uses, SizeIs(1));
+  EXPECT_THAT(uses[0].held.namespaces, ElementsAre("a", "c"));
+  std::vector<LeftFinalizers::Found> found;
+  left.count(uses, [&](auto answer) { found = std::move(answer); });
+  world.scheduler.advance(std::chrono::minutes(1));
+  ASSERT_THAT(found, SizeIs(1));
+  EXPECT_THAT(found[0].names, ElementsAre("a/lost", "c/too"));
+  EXPECT_TRUE(found[0].whole);
+  size_t taken = 0;
+  left.drop(uses, "", [&](auto dropped) { taken = dropped ? dropped->taken : 99; });
+  world.scheduler.advance(std::chrono::minutes(1));
+  EXPECT_EQ(taken, 2u);
+  EXPECT_EQ(finalizers("a", "lost"), "none");
+  EXPECT_EQ(finalizers("c", "too"), "none");
+  EXPECT_EQ(finalizers("b", "mine"), R"(["x.dev/one"])") << "the hook looks after it";
+  EXPECT_THAT(left.left({&hook}), IsEmpty());
+  EXPECT_THAT(left.left({}), SizeIs(1)) << "it is still known where the hook goes on";
+}
+
+TEST_F(LeftFinalizersTest, OfAHookThatLookedEverywhereAreThoseOutsideOfWhereItLooksNow) {
+  LeftFinalizers left(parts());
+  auto hook = hook_with("one", "x.dev/one");
+  left.used(hook);
+  hook.holds[0].namespaces = {"b"};
+  left.used(hook);
+  put("a", "lost", R"(["x.dev/one"])");
+  put("b", "mine", R"(["x.dev/one"])");
+  std::vector<LeftFinalizers::Found> found;
+  left.count(left.left({&hook}), [&](auto answer) { found = std::move(answer); });
+  world.scheduler.advance(std::chrono::minutes(1));
+  ASSERT_THAT(found, SizeIs(1));
+  EXPECT_THAT(found[0].names, ElementsAre("a/lost"));
+  EXPECT_EQ(found[0].objects, 1u);
+  world.cluster.remove(pairs(), "a", "lost");
+  left.count(left.left({&hook}), [&](auto answer) { found = std::move(answer); });
+  world.scheduler.advance(std::chrono::minutes(1));
+  EXPECT_THAT(found, IsEmpty());
+  EXPECT_THAT(left.left({&hook}), IsEmpty()) << "nothing is there any more";
+  EXPECT_THAT(left.left({})[0].held.namespaces, ElementsAre("b"));
+}
+
+TEST_F(LeftFinalizersTest, OfAHookThatLooksEverywhereNowAreThoseEverywhere) {
+  LeftFinalizers left(parts());
+  auto hook = hook_with("one", "x.dev/one");
+  hook.holds[0].namespaces = {"a"};
+  left.used(hook);
+  hook.holds[0].namespaces = {};
+  left.used(hook);
+  ASSERT_THAT(left.left({}), SizeIs(1));
+  EXPECT_THAT(left.left({})[0].held.namespaces, IsEmpty());
+}
+
+// What the store said may be all there is to know about objects that hang.
+TEST_F(LeftFinalizersTest, WhereTheyWereBeforeIsEverywhereIfItCannotBeRead) {
+  struct Store final : state::MemoryStore {
+    Result<std::optional<std::string>> read(std::string_view table, std::string_view key) const override {
+      if (broken) return fail(Errc::kInternal, "the disk is broken");
+      return MemoryStore::read(table, key);
+    }
+    bool broken = true;
+  } broken;
+  LeftFinalizers left({world.cluster, world.discovery, world.scheduler, world.applier, broken});
+  auto hook = hook_with("one", "x.dev/one");
+  hook.holds[0].namespaces = {"a"};
+  left.used(hook);
+  broken.broken = false;
+  ASSERT_THAT(left.left({}), SizeIs(1));
+  EXPECT_THAT(left.left({})[0].held.namespaces, IsEmpty());
 }
 
 TEST_F(LeftFinalizersTest, GoesWhileItIsAtWork) {

@@ -303,6 +303,12 @@ TEST(RbacPlan, TheDaemonsOwnNeeds) {
       ElementsAre("hookd: /configmaps create", "hookd: /configmaps [state] get,patch", "web: /secrets [github] get"));
 }
 
+TEST(RbacPlan, AStateDirNeedsToKnowItsCluster) {
+  RbacNeeds needs;
+  needs.state_dir = true;
+  EXPECT_THAT(rules_of(plan_rights(needs, table())), ElementsAre("*: /namespaces [kube-system] get"));
+}
+
 // ---- hookd's own Events: a guard that tripped, a loop
 
 TEST(RbacEvents, AreAboutWhatIsWatched) {

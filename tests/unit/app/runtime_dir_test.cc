@@ -1,6 +1,7 @@
 #include "app/runtime_dir.h"
 
 #include <gmock/gmock.h>
+#include <sched.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/stat.h>
@@ -10,6 +11,8 @@
 
 #include "base/fd.h"
 #include "process/leftovers.h"
+#include "process/proc.h"
+#include "unit/support/scratch_folder.h"
 
 namespace hookd::app {
 namespace {
@@ -19,16 +22,13 @@ namespace fs = std::filesystem;
 class RuntimeDirTest : public testing::Test {
  protected:
   RuntimeDirTest() {
-    std::string pattern = testing::TempDir() + "hookd-run-XXXXXX";
-    parent = ::mkdtemp(pattern.data());
     if (const char* old = ::getenv("TMPDIR")) before = old;
     ::setenv("TMPDIR", parent.c_str(), 1);
   }
-  ~RuntimeDirTest() override {
-    before.empty() ? ::unsetenv("TMPDIR") : ::setenv("TMPDIR", before.c_str(), 1);
-    fs::remove_all(parent);
-  }
-  std::string parent, before;
+  ~RuntimeDirTest() override { before.empty() ? ::unsetenv("TMPDIR") : ::setenv("TMPDIR", before.c_str(), 1); }
+  const test::ScratchFolder scratch;
+  const std::string& parent = scratch.path();
+  std::string before;
 };
 
 // As of two containers with one /tmp, in each of which hookd is process 1.
@@ -68,7 +68,8 @@ TEST_F(RuntimeDirTest, GoesWithAllThatIsInIt) {
 }
 
 TEST_F(RuntimeDirTest, EndsHooksThatAKilledDaemonLeftAndNoOthers) {
-  const std::string gone = "hookd-4100000-abcdef";
+  // As no other test has it, which may run at the same time: it looks at every process of the machine.
+  const std::string gone = "hookd-4100000-" + parent.substr(parent.size() - 6);
   fs::create_directory(parent + "/" + gone);
   const auto start = [](std::string mark) {
     std::string program = "/bin/sleep", time = "1000";
@@ -76,10 +77,11 @@ TEST_F(RuntimeDirTest, EndsHooksThatAKilledDaemonLeftAndNoOthers) {
     char* envp[] = {mark.data(), nullptr};
     pid_t pid = 0;
     EXPECT_EQ(::posix_spawn(&pid, program.c_str(), nullptr, nullptr, argv, envp), 0);
+    while (!process::has_variable(pid, mark)) ::sched_yield();  // posix_spawn returns in the middle of its exec
     return pid;
   };
   const pid_t left = start(process::child_mark(gone, "1"));
-  const pid_t other = start(process::child_mark("hookd-4100000-abcdeg", "1"));
+  const pid_t other = start(process::child_mark("hookd-4100001-" + parent.substr(parent.size() - 6), "1"));
   ASSERT_TRUE(RuntimeDir::make());
   int status = 0;
   EXPECT_EQ(::waitpid(left, &status, 0), left);

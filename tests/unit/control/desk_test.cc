@@ -2,14 +2,9 @@
 
 #include <gmock/gmock.h>
 
-#include <filesystem>
-
 #include "base/json_read.h"
 #include "control/paths.h"
-#include "state/memory_store.h"
-#include "unit/support/fake_cluster_transport.h"
-#include "unit/support/fake_launcher.h"
-#include "unit/support/log_tap.h"
+#include "unit/support/engine_world.h"
 
 namespace hookd::control {
 namespace {
@@ -18,44 +13,23 @@ using namespace std::chrono_literals;
 using testing::HasSubstr;
 using testing::Not;
 
-class DeskTest : public testing::Test {
+class DeskTest : public testing::Test, protected test::EngineWorld {
  protected:
   DeskTest() {
-    std::string pattern = testing::TempDir() + "hookd-desk-XXXXXX";
-    options.runtime_dir = ::mkdtemp(pattern.data());
-    options.load = [this] { return loaded; };
     options.observer = &history;
-    connection.server = "http://cluster";
     cluster.serve(test::pods());
-    launcher.script = [this](const std::shared_ptr<test::FakeLauncher::Started>& child) {
-      child->read_input();
-      child->exit(exit_code);
-    };
-    auto hook = std::make_shared<hook::Hook>();
-    hook->name = "alpha";
-    hook->path = "/hooks/alpha/hook.yaml";
-    hook->run.command = {"/h.sh"};
+    const auto hook = make_hook("alpha", "/hooks/alpha/hook.yaml");
     hook->run.env = {{"API_TOKEN", "tok-4711"}};
     hook->retry.attempts = 1;
-    auto& binding = hook->watches.emplace_back();
-    binding.name = "pods";
-    binding.kind = "Pod";
+    watch_pods(*hook);
     loaded.hooks.push_back(hook);
     loaded.errors.push_back({"/hooks/beta/hook.yaml", 3, 7, "spec: tok-4711 is no key"});
-    engine = std::make_unique<app::Engine>(app::EngineServices{scheduler, random, transport, launcher, metrics, store},
-                                           connection, options);
-    EXPECT_TRUE(engine->load());
-    engine->start();
-    scheduler.advance(0s);
+    engine = start_engine();
     look.server = "http://cluster";
     desk.emplace(Subject{*engine, history, [this] { return look; }, [this](std::string_view why) { reloaded = why; }});
   }
-  ~DeskTest() override { std::filesystem::remove_all(options.runtime_dir); }
 
-  void pod(std::string_view name) {
-    cluster.put(test::pods(), test::object_json(test::pods(), "a", name, fmt::format("u-{}", name)));
-    scheduler.advance(0s);
-  }
+  void pod(std::string_view name) { EngineWorld::pod(name, fmt::format("u-{}", name)); }
   net::ServerResponse asked(std::string method, std::string path, std::string query = "") {
     net::ServerRequest request;
     request.method = std::move(method);
@@ -72,21 +46,9 @@ class DeskTest : public testing::Test {
     return parse_json(response.body)->as_object();
   }
 
-  test::LogTap log;
-  ManualScheduler scheduler;
-  SeededRandom random;
-  test::FakeCluster cluster{scheduler};
-  test::FakeClusterTransport transport{cluster};
-  test::FakeLauncher launcher{scheduler};
-  metrics::Registry metrics;
-  state::MemoryStore store;
-  kube::ConnectionConfig connection;
-  app::EngineOptions options;
-  hook::LoadResult loaded;
   RunHistory history{scheduler, {}};
   app::DaemonLook look;
   std::string reloaded;
-  int exit_code = 0;
   std::unique_ptr<app::Engine> engine;
   std::optional<Desk> desk;
 };

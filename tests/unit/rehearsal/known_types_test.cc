@@ -2,8 +2,9 @@
 
 #include <gmock/gmock.h>
 
-#include <filesystem>
 #include <fstream>
+
+#include "unit/support/scratch_folder.h"
 
 namespace hookd::rehearsal {
 namespace {
@@ -76,12 +77,10 @@ TEST(KnownTypes, AFileThatIsGivenMustBeReadable) {
   EXPECT_TRUE(add_defined_types(kExamples + "/crd-watch/crds/backups.yaml", table));
   EXPECT_THAT(table.entries, SizeIs(1));
   EXPECT_FALSE(add_defined_types("/no/such/file.yaml", table));
-  const std::string broken = testing::TempDir() + "/known-types-broken.yaml";
-  std::ofstream(broken) << "a: [";
-  const auto read = add_defined_types(broken, table);
+  const test::ScratchFolder folder;
+  const auto read = add_defined_types(folder.file("broken.yaml", "a: ["), table);
   ASSERT_FALSE(read);
-  EXPECT_THAT(read.error().what, HasSubstr("known-types-broken.yaml"));
-  std::filesystem::remove(broken);
+  EXPECT_THAT(read.error().what, HasSubstr("broken.yaml"));
 }
 
 }  // namespace

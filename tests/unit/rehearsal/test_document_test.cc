@@ -5,7 +5,9 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/fd.h"
 #include "base/time.h"
+#include "unit/support/scratch_folder.h"
 
 namespace hookd::rehearsal {
 namespace {
@@ -18,14 +20,11 @@ using testing::IsEmpty;
 class TestDocumentTest : public testing::Test {
  protected:
   TestDocumentTest() {
-    std::string pattern = testing::TempDir() + "hookd-doc-XXXXXX";
-    folder = ::mkdtemp(pattern.data());
     file = folder + "/a.test.yaml";
     std::ofstream(folder + "/cluster.yaml")
         << "apiVersion: v1\nkind: Node\nmetadata: {name: n1}\n---\napiVersion: v1\nkind: List\nitems:\n"
            "- {apiVersion: v1, kind: Pod, metadata: {name: web-0, namespace: default}, status: {phase: Running}}\n";
   }
-  ~TestDocumentTest() override { std::filesystem::remove_all(folder); }
 
   std::vector<TestDocument> read(std::string_view text, bool update = false) {
     config::Problems found("a.test.yaml");
@@ -40,7 +39,9 @@ class TestDocumentTest : public testing::Test {
   }
 
   static constexpr std::string_view kHead = "apiVersion: hookd/v1\nkind: HookTest\nmetadata: {name: t}\n";
-  std::string folder, file, problems;
+  const test::ScratchFolder scratch;
+  const std::string& folder = scratch.path();
+  std::string file, problems;
 };
 
 TEST_F(TestDocumentTest, ReadsTheTestOfTheReference) {
@@ -205,7 +206,41 @@ TEST_F(TestDocumentTest, AScenarioMayTellTheEventsOfSourcesItself) {
   EXPECT_FALSE(scenario.steps[1].source.old);
   read_scenario("apiVersion: hookd/v1\nkind: Scenario\nsteps:\n  - source: {hook: h}\n", folder + "/scenario.yaml",
                 found);
-  EXPECT_THAT(found.text(), testing::AllOf(HasSubstr("\"binding\" is missing"), HasSubstr("\"data\" is missing")));
+  EXPECT_THAT(found.text(),
+              testing::AllOf(HasSubstr("\"binding\" is missing"), HasSubstr("exactly one of data, content")));
+}
+
+TEST_F(TestDocumentTest, OfAFileTheContentIsEnough) {
+  const auto now = step("source: {hook: h, binding: conf, content: 'a: 1'}");
+  EXPECT_THAT(problems, IsEmpty());
+  EXPECT_EQ(now.source.content, "a: 1");
+  EXPECT_THAT(now.source.data, IsEmpty());
+  const auto gone = step("source: {hook: h, binding: conf, exists: false}");
+  EXPECT_THAT(problems, IsEmpty());
+  EXPECT_FALSE(gone.source.content);
+  step("source: {hook: h, binding: conf, content: {a: 1}}");
+  EXPECT_THAT(problems, HasSubstr("expected text"));
+}
+
+// Those that config/test.schema.json is checked against (tests/lint/schema_test.py): loader and schema agree.
+TEST_F(TestDocumentTest, TheSamplesAreTakenAndRefused) {
+  namespace fs = std::filesystem;
+  size_t seen = 0;
+  for (const bool valid : {true, false})
+    for (const auto& entry :
+         fs::directory_iterator(fs::path(HOOKD_SOURCE_DIR "/tests/golden/tests") / (valid ? "valid" : "invalid"))) {
+      const std::string path = entry.path().string();
+      const auto text = read_file(path);
+      ASSERT_TRUE(text);
+      config::Problems found(path);
+      if (path.ends_with(".scenario.yaml"))
+        read_scenario(*text, path, found);
+      else
+        read_tests(*text, path, false, found);
+      EXPECT_EQ(found.empty(), valid) << path << "\n" << found.text();
+      ++seen;
+    }
+  EXPECT_GT(seen, 20u);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "rehearsal/failing_launcher.h"
+#include "rehearsal/counting_launcher.h"
 
 namespace hookd::rehearsal {
 namespace {
@@ -38,28 +38,6 @@ class CountedChild final : public process::Child {
   std::shared_ptr<Count> count_;
 };
 
-// Was never started; the exit comes by post unless it is destroyed before.
-class NoChild final : public process::Child {
- public:
-  NoChild(Scheduler& scheduler, std::function<void(process::ChildExit)> on_exit, int code) {
-    scheduler.post([alive = std::weak_ptr(alive_), on_exit = std::move(on_exit), code] {
-      if (!alive.lock()) return;
-      process::ChildExit exit;
-      exit.code = code;
-      on_exit(exit);
-    });
-  }
-  int pid() const override { return 0; }
-  void terminate() override {}
-  void more_input() override {}
-  void close_input() override {}
-  void pause_output() override {}
-  void resume_output() override {}
-
- private:
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
-};
-
 std::string hook_of(const process::ChildSpec& spec) {
   constexpr std::string_view kName = "HOOKD_HOOK=";
   for (const std::string& entry : spec.environment)
@@ -75,19 +53,10 @@ bool is_source(const process::ChildSpec& spec) {
 
 }  // namespace
 
-void FailingLauncher::fail_next(const std::string& hook, int code, int times) { faults_[hook] = {code, times}; }
-
-Result<std::unique_ptr<process::Child>> FailingLauncher::start(process::ChildSpec spec,
-                                                               process::ChildHandlers handlers) {
-  if (is_source(spec)) return real_.start(std::move(spec), std::move(handlers));
-  // One that stays is at work only while it has something to do, which whoever gives it that knows; no call of its own
-  // can fail.
-  if (spec.keep_stdin) return real_.start(std::move(spec), std::move(handlers));
-  if (const auto fault = faults_.find(hook_of(spec)); fault != faults_.end()) {
-    const int code = fault->second.code;
-    if (fault->second.times > 0 && --fault->second.times == 0) faults_.erase(fault);
-    return std::make_unique<NoChild>(scheduler_, std::move(handlers.on_exit), code);
-  }
+Result<std::unique_ptr<process::Child>> CountingLauncher::start(process::ChildSpec spec,
+                                                                process::ChildHandlers handlers) {
+  // One that stays is at work only while it has something to do, which whoever gives it that knows.
+  if (spec.keep_stdin || is_source(spec)) return real_.start(std::move(spec), std::move(handlers));
   auto count = std::make_shared<Count>(running_);
   handlers.on_exit = [on_exit = std::move(handlers.on_exit), count](process::ChildExit exit) {
     count->over();
