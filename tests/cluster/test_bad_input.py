@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -225,3 +226,24 @@ def test_forbidden_watch_and_missing_crd_are_told_and_stop_no_other(
 
     daemon.wait_for(told, 20, "/readyz telling both")
     beside(daemon)
+
+
+def test_an_expression_that_never_ends_is_named(namespace: str, tmp_path: Path, hookd: StartHookd) -> None:
+    """libjq cannot be interrupted: the daemon stands still, /healthz does not answer, and the log says why."""
+    write_hook(tmp_path / "hooks", "true", {"watch": [watch("ConfigMap", namespace, name="endless", when="def f: f; f")]})
+    daemon = hookd(tmp_path / "hooks")
+    entry = daemon.wait_log(lambda entry: entry.get("jq") == "def f: f; f", 20)
+    assert "does not come to an end" in entry["msg"] and (entry["hook"], entry["binding"]) == ("probe", "endless")
+    with pytest.raises(OSError):
+        daemon.get("/healthz")
+
+
+def test_a_pipe_is_no_hook_file_and_no_source(namespace: str, tmp_path: Path, hookd: StartHookd, beside: Callable) -> None:
+    (tmp_path / "hooks").mkdir(exist_ok=True)
+    os.mkfifo(tmp_path / "hooks" / "pipe.hook.yaml")
+    os.mkfifo(tmp_path / "pipe")
+    write_hook(tmp_path / "hooks", "true", {"source": [{"name": "in", "file": str(tmp_path / "pipe")}]}, name="piped")
+    daemon = hookd(tmp_path / "hooks").wait_ready()
+    beside(daemon)
+    daemon.wait_for(lambda: f"{tmp_path / 'pipe'}: neither a file nor a folder" in daemon.get("/readyz")[1], 10, "the source's trouble")
+    assert "pipe.hook.yaml" in daemon.get("/readyz")[1]

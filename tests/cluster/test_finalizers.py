@@ -1,4 +1,4 @@
-"""Finalizers that a removed hook left on its objects: told by `hookd status`, taken off by `hookd finalizers drop`."""
+"""Finalizers that a hook left on its objects: told by `hookd status`, taken off by `hookd finalizers drop`."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def control(tmp_path: Path) -> Control:
     return Control(tmp_path / "c.sock")
 
 
-def keeper(folder: Path, namespace: str) -> Path:
+def keeper(folder: Path, *namespaces: str) -> Path:
     """Puts its finalizer on ConfigMaps, and never lets one go."""
-    reconcile = {"for": {"apiVersion": "v1", "kind": "ConfigMap", "namespaces": {"names": [namespace]}, "labelSelector": "keep=yes"}, "finalizer": True}
+    reconcile = {"for": {"apiVersion": "v1", "kind": "ConfigMap", "namespaces": {"names": [*namespaces]}, "labelSelector": "keep=yes"}, "finalizer": True}
     return write_hook(folder, "cat > /dev/null; echo '{}'", {"reconcile": reconcile}, name="keeper")
 
 
@@ -61,7 +61,7 @@ def test_left_by_a_removed_hook(
     assert (left["objects"], left["ending"], left["whole"]) == (2, 1, True)
     assert left["names"] == [f"{namespace}/one", f"{namespace}/two"]
     table = control.text("status")
-    assert "left behind by hooks that are gone" in table and "ConfigMap (v1)" in table
+    assert "left behind on objects that no hook looks after" in table and "ConfigMap (v1)" in table
 
     # Taken off: one, then the rest.
     assert "say --yes" in control.refused("finalizers", "drop", "keeper")
@@ -76,3 +76,38 @@ def test_left_by_a_removed_hook(
     assert "left behind" not in control.text("status")
     assert control.run("finalizers", "list", "keeper").returncode == 2
     assert control.run("finalizers", "drop").returncode == 2
+
+
+def test_left_where_the_hook_does_not_look_any_more(cluster: Cluster, namespace: str, hookd: StartHookd, control: Control, tmp_path: Path) -> None:
+    make(cluster, namespace, "configmaps", "kept", metadata={"labels": {"keep": "yes"}})
+    keeper(tmp_path / "hooks", namespace, "default")
+    daemon = start(hookd, control, tmp_path)
+    daemon.wait_for(lambda: finalizers(cluster, namespace, "kept") == [FINALIZER], 20, "the finalizer")
+    keeper(tmp_path / "hooks", "default")
+    daemon.wait_for(lambda: control.json("finalizers")["finalizers"], 20, "what was left")
+    (left,) = control.json("finalizers")["finalizers"]
+    assert (left["hook"], left["objects"], left["names"]) == ("keeper", 1, [f"{namespace}/kept"])
+    assert "left behind" in control.text("status")
+    assert control.text("finalizers", "drop", "keeper", "--yes") == "taken off 1 object(s)\n"
+    assert finalizers(cluster, namespace, "kept") == []
+    assert "runs and puts hookd.dev/keeper on objects" in control.refused("finalizers", "drop", "keeper", "--yes")
+
+
+def test_not_dropped_while_the_file_is_broken(cluster: Cluster, namespace: str, hookd: StartHookd, control: Control, tmp_path: Path) -> None:
+    flags = ["--state-dir", str(tmp_path / "state")]
+    home = keeper(tmp_path / "hooks", namespace)
+    make(cluster, namespace, "configmaps", "kept", metadata={"labels": {"keep": "yes"}})
+    daemon = start(hookd, control, tmp_path, flags=flags)
+    daemon.wait_for(lambda: finalizers(cluster, namespace, "kept") == [FINALIZER], 20, "the finalizer")
+    daemon.kill()
+    (home / "hook.yaml").write_text("spec: [")
+    write_hook(tmp_path / "hooks", "true", {"schedule": [{"name": "tick", "every": "1h"}]}, name="other")
+    daemon = start(hookd, control, tmp_path, flags=flags)
+    assert control.json("finalizers") == {"finalizers": []}
+    assert "left behind" not in control.text("status")
+    said = control.refused("finalizers", "drop", "keeper", "--yes")
+    assert "is broken now" in said and "hook.yaml" in said
+    shutil.rmtree(home)
+    daemon.wait_for(lambda: control.json("finalizers")["finalizers"], 20, "what was left")
+    assert control.text("finalizers", "drop", "keeper", "--yes") == "taken off 1 object(s)\n"
+    assert finalizers(cluster, namespace, "kept") == []

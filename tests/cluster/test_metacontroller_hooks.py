@@ -7,6 +7,7 @@ from __future__ import annotations
 import base64
 import json
 import stat
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -348,3 +349,61 @@ def test_metrics_and_status_have_the_controllers_name(notes: Controllers) -> Non
     assert named(metrics, "metacontroller_sync_request_duration_histogram_seconds_count")
     assert named(metrics, "metacontroller_sync_in_flight_requests") == 0
     assert named(metrics, "workqueue_depth") == 0
+
+
+class TestGuard:
+    @pytest.fixture
+    def settings(self) -> Object:
+        return {"guard": {"deletes": "2/1h"}}
+
+    def test_a_controller_that_deletes_too_much_is_paused(self, notes: Controllers, tmp_path: Path) -> None:
+        children = ["x", "y", "z"]
+
+        def sync(request: Object) -> Object:
+            return {"status": {}, "children": [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": one}} for one in children]}
+
+        name = notes.composite("note", "notes", CHILDREN, sync=sync, generateSelector=True)
+        hook = f"compositecontroller-{name}"
+        control = Control(tmp_path / "c.sock")
+        daemon = notes.start("--control", str(control.path), "--state-dir", str(tmp_path / "state")).wait_ready()
+        notes.make("notes", "p", spec={})
+        notes.wait_for(lambda: set(notes.list("configmaps")) == {"x", "y", "z"}, "the children")
+        children.clear()
+        notes.patch("notes", "p", {"spec": {"changed": True}})
+        daemon.wait_for(lambda: daemon.metrics()[f'hookd_paused{{hook="{hook}"}}'] == 1, 30, "the pause")
+        assert set(notes.list("configmaps")) == {"x", "y", "z"}
+        notes.wait_for(lambda: notes.cluster.events(notes.namespace, "HookGuardTripped"), "the Event")
+        (event,) = notes.cluster.events(notes.namespace, "HookGuardTripped")
+        assert event["involvedObject"]["name"] == "p" and f"hookd resume {hook}" in event["message"]
+        patch_controller(notes, name, {"metadata": {"annotations": {"hookd.dev/guard": "deletes=3/1m"}}})
+        loaded = {"msg": "hook loaded", "hook": hook}
+        notes.wait_for(lambda: sum(loaded.items() <= entry.items() for entry in daemon.logs()) == 2, "its new version")
+        assert set(notes.list("configmaps")) == {"x", "y", "z"}, "a person decides"
+        control.text("resume", hook)
+        notes.wait_for(lambda: not notes.list("configmaps"), "the children gone")
+
+
+def test_webhooks_that_hang_stop_no_other_controller(notes: Controllers) -> None:
+    """More of them than the daemon has calls at once."""
+    hangs = threading.Event()
+    asked: list[Object] = []
+
+    def hang(request: Object) -> Object:
+        asked.append(request)
+        hangs.wait(60)
+        return {"status": {}, "children": []}
+
+    try:
+        for number in range(4):
+            kind = f"Hang{number}"
+            notes.kind(kind, kind.lower() + "s")
+            notes.composite(f"hang-{number}", kind.lower() + "s", CHILDREN, sync=hang, generateSelector=True)
+            for parent in range(5):
+                notes.make(kind.lower() + "s", f"p{parent}")
+        notes.start("--concurrency", "2").wait_ready()
+        notes.wait_for(lambda: len(asked) >= 8, "those that hang asked")
+        notes.composite("note", "notes", CHILDREN, sync=note("x"), generateSelector=True)
+        notes.make("notes", "p")
+        notes.wait_for(lambda: values(notes) == {"p-note": "x"}, "its child", timeout=8)
+    finally:
+        hangs.set()

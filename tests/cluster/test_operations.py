@@ -176,6 +176,7 @@ def test_dry_run_changes_nothing_and_tells_the_difference(cluster: Cluster, name
     daemon = answer(op("MergePatch", namespace, patch={"data": {"a": "9"}}), op("Delete", namespace), flags=("--dry-run",))
     assert data(cluster, namespace, "about") == {"a": "1", "b": "2"}
     assert any(".data.a" in line.get("msg", "") and '"9"' in line["msg"] for line in daemon.logs())
+    assert any("what their programs do themselves" in line.get("msg", "") for line in daemon.logs()), "kubectl inside a hook is no dry run"
 
 
 def test_status_and_requeue_in_a_result(cluster: Cluster, namespace: str, tmp_path: Path, hookd: StartHookd) -> None:

@@ -390,6 +390,15 @@ def test_posts_are_refused_while_too_many_wait(source: Callable, tmp_path: Path)
     assert daemon.get("/healthz")[0] == 200
 
 
+def test_posts_are_answered_when_their_call_is_over(source: Callable, out: Path, tmp_path: Path) -> None:
+    script = "body=$(jq -c '.events[].data.body'); echo $body >> {out}; [[ $body != 2 ]] || exit 65; [[ $body != 3 ]] || exec sleep 1000"
+    daemon = source({"http": "/open", "check": "none", "reply": "handled", "replyTimeout": "1s"}, script, timeout="10m")
+    post = Poster(daemon, tmp_path, "/open")
+    assert [post(b"1"), post(b"2"), post(b"3")] == [200, 500, 504]
+    assert data(out) == [1, 2, 3]
+    assert daemon.get("/healthz")[0] == 200
+
+
 def test_events_that_wait_are_handed_to_the_next_version(source: Callable, out: Path, tmp_path: Path) -> None:
     gate = tmp_path / "gate"
     daemon = source({"http": "/open", "check": "none"}, f"while [[ ! -e {gate} ]]; do sleep 0.1; done; exec jq -c '.events[].data.body' >> {{out}}")

@@ -8,6 +8,7 @@ import os
 import random
 import shutil
 import signal
+import sqlite3
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -190,3 +191,26 @@ def test_a_folder_that_cannot_be_made_ends_the_start(hookd: StartHookd, tmp_path
     daemon = hookd(hooks, flags=flags)
     assert daemon.wait_exit() == 1
     assert any("give hookd a folder that it may write" in str(entry) for entry in daemon.logs())
+
+
+def test_what_was_kept_of_another_cluster_waits_for_it(cluster: Cluster, namespace: str, hookd: StartHookd, tmp_path: Path) -> None:
+    seen = tmp_path / "seen"
+    state = folder_of(tmp_path)
+    hooks = tmp_path / "hooks"
+    write_hook(hooks, COUNTING.format(seen=seen), {"state": {}, "watch": [watch("ConfigMap", namespace, labelSelector="probe=1")]})
+    config_map(cluster, namespace, "c")
+    cluster.kubectl("label", "configmap", "c", "probe=1", "-n", namespace)
+    daemon = hookd(hooks, flags=["--state-dir", str(state)]).wait_ready()
+    daemon.wait_for(lambda: len(calls(seen)) == 1, 20, "the first call")
+    daemon.stop()
+    rows = sqlite3.connect(state / "hookd.db")
+    uid = cluster.api("GET", "/api/v1/namespaces/kube-system")[1]["metadata"]["uid"]
+    assert rows.execute("SELECT value FROM rows WHERE tab = CAST('cluster' AS BLOB)").fetchall() == [(uid.encode(),)]
+    rows.execute("UPDATE rows SET value = CAST('0000-of-another' AS BLOB) WHERE tab = CAST('cluster' AS BLOB)")
+    rows.commit()
+    rows.close()
+    daemon.start().wait_ready()
+    daemon.wait_for(lambda: len(calls(seen)) == 2, 20, "a call")
+    assert "state" not in calls(seen)[1]
+    assert daemon.logs(msg="another cluster than before: an empty state is begun")
+    assert (state / "hookd.db.cluster-0000-of-another").exists()

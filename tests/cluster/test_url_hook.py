@@ -240,7 +240,7 @@ def test_an_outage_is_waited_out_and_everything_arrives(cluster: Cluster, namesp
 
     endpoint.answer = note
     daemon = start(endpoint, concurrency=4, retry={"initial": "100ms", "max": "300ms", "attempts": 4})
-    gauge = f'hookd_breaker_open{{endpoint="http://127.0.0.1:{endpoint.port}"}}'
+    gauge = f'hookd_breaker_open{{endpoint="http://127.0.0.1:{endpoint.port}/hook"}}'
     assert daemon.metrics()[gauge] == 0
     endpoint.down()
     for number in range(20):

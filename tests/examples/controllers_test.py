@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests" / "cluster"))
-
-from controllers import crd  # noqa: E402
-from hookd import binary  # noqa: E402
+from built import ROOT, binary  # first: it makes the modules of tests/cluster known
+from controllers import crd
 
 PROGRAM = """#!/usr/bin/env python3
 import json, sys

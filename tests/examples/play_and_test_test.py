@@ -11,23 +11,11 @@ import xml.etree.ElementTree
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import built
 import pytest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-ROOT = Path(__file__).resolve().parents[2]
-
-
-def find_hookd() -> str | None:
-    if "HOOKD_BIN" in os.environ:
-        return os.environ["HOOKD_BIN"]
-    built = [ROOT / "build" / preset / "hookd" for preset in ("release", "asan", "dev")]
-    return next((str(path) for path in built if path.exists()), None)
-
-
-HOOKD = find_hookd()
-pytestmark = pytest.mark.skipif(HOOKD is None, reason="hookd is not built: HOOKD_BIN names the program")
 
 HOOK = """
 apiVersion: hookd/v1
@@ -62,11 +50,8 @@ def make_folder(tmp_path: Path) -> Path:
 
 
 def hookd(folder: Path, *arguments: str, code: int) -> str:
-    """Standard output and error, after the exit code was what it should be."""
-    environment = {**os.environ, "NO_COLOR": "1"}
-    done = subprocess.run([str(HOOKD), *arguments], cwd=folder, env=environment, capture_output=True, text=True, timeout=120, check=False)
-    assert done.returncode == code, done.stdout + done.stderr
-    return done.stdout + done.stderr
+    """Standard output and error."""
+    return "".join(built.hookd(folder, *arguments, code=code))
 
 
 def test_virtual_time_and_real_hooks(folder: Path) -> None:
@@ -220,7 +205,7 @@ def test_an_end_by_signal_leaves_nothing_behind(folder: Path, arguments: list[st
     (folder / "label.sh").write_text("#!/bin/sh\necho $$ > pid.new && mv pid.new pid\nsleep 300\n")
     (folder / "s.test.yaml").write_text(document("long", "expect: {calls: 1}"))
     (folder / "tmp").mkdir()
-    with subprocess.Popen([str(HOOKD), *arguments], cwd=folder, env={**os.environ, "TMPDIR": str(folder / "tmp")}, stdout=subprocess.DEVNULL) as running:
+    with subprocess.Popen([str(built.binary()), *arguments], cwd=folder, env={**os.environ, "TMPDIR": str(folder / "tmp")}, stdout=subprocess.DEVNULL) as running:
         until(lambda: (folder / "pid").exists())
         running.send_signal(sent)
         assert running.wait(20) == 128 + sent

@@ -8,29 +8,16 @@ stand behind it, the first one with a comment at its head. After a change of a h
 from __future__ import annotations
 
 import json
-import os
 import shlex
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 import yaml
+from built import ROOT, hookd
 
-ROOT = Path(__file__).resolve().parents[2]
 MARK = "# Made by `hookd rbac "
 BY_HAND = "\n---\n# "  # the command prints no comment there
-
-
-def find_hookd() -> str | None:
-    if "HOOKD_BIN" in os.environ:
-        return os.environ["HOOKD_BIN"]
-    built = [ROOT / "build" / preset / "hookd" for preset in ("release", "asan", "dev")]
-    return next((str(path) for path in built if path.exists()), None)
-
-
-HOOKD = find_hookd()
-pytestmark = pytest.mark.skipif(HOOKD is None, reason="hookd is not built: HOOKD_BIN names the program")
 
 
 def made_files() -> list[Path]:
@@ -41,16 +28,14 @@ def made_files() -> list[Path]:
 def wanted(file: Path) -> str:
     text = (ROOT / file).read_text()
     command = shlex.split(text.split("\n", 1)[0].removeprefix("# Made by `").split("`")[0])
-    made = subprocess.run([str(HOOKD), *command[1:]], cwd=ROOT, check=True, capture_output=True, text=True, timeout=60).stdout
+    made, _ = hookd(ROOT, *command[1:])
     _, mark, added = text.partition(BY_HAND)
     return made.removesuffix("\n") + mark + added if mark else made
 
 
 def rbac(folder: Path, *words: str, code: int = 0) -> tuple[str, str]:
     """Standard output and standard error."""
-    done = subprocess.run([str(HOOKD), "rbac", *words], cwd=folder, check=False, capture_output=True, text=True, timeout=60)
-    assert done.returncode == code, done.stdout + done.stderr
-    return done.stdout, done.stderr
+    return hookd(folder, "rbac", *words, code=code)
 
 
 HOOK = """

@@ -1,26 +1,12 @@
-"""A hook that reconciles, asked by hand and rehearsed: `hookd check`, `call`, `test` and `play`, with the built program (HOOKD_BIN)."""
+"""A hook that reconciles, asked by hand and rehearsed: `hookd check`, `call`, `test` and `play`."""
 
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 from pathlib import Path
 
 import pytest
-
-ROOT = Path(__file__).resolve().parents[2]
-
-
-def find_hookd() -> str | None:
-    if "HOOKD_BIN" in os.environ:
-        return os.environ["HOOKD_BIN"]
-    built = [ROOT / "build" / preset / "hookd" for preset in ("release", "asan", "dev")]
-    return next((str(path) for path in built if path.exists()), None)
-
-
-HOOKD = find_hookd()
-pytestmark = pytest.mark.skipif(HOOKD is None, reason="hookd is not built: HOOKD_BIN names the program")
+from built import hookd
 
 HOOK = """
 apiVersion: hookd/v1
@@ -93,13 +79,6 @@ def write_hook(folder: Path, finalizer: bool) -> None:
     (folder / "pair.sh").write_text(SCRIPT)
     (folder / "pair.sh").chmod(0o755)
     (folder / "crd.yaml").write_text(CRD)
-
-
-def hookd(folder: Path, *words: str, code: int = 0, text: str | None = None) -> tuple[str, str]:
-    """Standard output and standard error."""
-    done = subprocess.run([str(HOOKD), *words], cwd=folder, check=False, capture_output=True, text=True, timeout=120, input=text)
-    assert done.returncode == code, done.stdout + done.stderr
-    return done.stdout, done.stderr
 
 
 def asked(folder: Path) -> dict:  # type: ignore[type-arg]

@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests" / "cluster"))
-
-from hookd import binary  # noqa: E402
+from built import ROOT, binary
 
 EXAMPLES = ROOT / "hooks-examples"
 FOLDERS = sorted({path.parent.relative_to(EXAMPLES) for path in EXAMPLES.rglob("*hook.yaml")})

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""config/hook.schema.json against the hooks that the loader takes and refuses.
+"""The schemas of config against what the loaders take and refuse: hooks, tests and scenarios of hooks.
 
-The examples and tests/golden/hooks/valid are accepted; tests/golden/hooks/invalid is refused, but for the files whose
+The examples and tests/golden/{hooks,tests}/valid are accepted; the files of invalid are refused, but for those whose
 first line says "# schema cannot tell: why". Needs python3-jsonschema and python3-yaml of Debian.
 """
 import json
@@ -45,30 +45,45 @@ def problems(validator, path):
     return [f"{error.json_path}: {error.message}" for d in documents for error in validator.iter_errors(d)]
 
 
-def main():
-    schema = json.loads((ROOT / "config/hook.schema.json").read_text())
+def check(schema_file, valid, invalid):
+    """How many files the schema takes or refuses wrongly; each is told."""
+    schema = json.loads((ROOT / schema_file).read_text())
     jsonschema.Draft202012Validator.check_schema(schema)
     validator = jsonschema.Draft202012Validator(schema)
     failed = 0
-
-    examples = [p for p in (ROOT / "hooks-examples").rglob("*") if re.fullmatch(r"(.+\.)?hook\.ya?ml", p.name)]
-    valid = sorted(examples) + sorted((ROOT / "tests/golden/hooks/valid").glob("*.yaml"))
-    invalid = sorted((ROOT / "tests/golden/hooks/invalid").glob("*.yaml"))
     for path in valid:
         for problem in problems(validator, path):
             failed += 1
-            print(f"{path.relative_to(ROOT)}: the schema refuses a valid hook: {problem}")
+            print(f"{path.relative_to(ROOT)}: the schema refuses a valid file: {problem}")
     for path in invalid:
-        if not path.with_suffix(".expected").exists():
-            failed += 1
-            print(f"{path.relative_to(ROOT)}: has no .expected beside it")
         if not path.read_text().startswith(CANNOT_TELL) and not problems(validator, path):
             failed += 1
             name = path.relative_to(ROOT)
             print(f"{name}: the schema accepts what the loader refuses; if it cannot tell, say so in the first line")
     if not valid or not invalid:
-        sys.exit("no samples found")
-    print(f"schema: {len(valid)} valid and {len(invalid)} invalid files, {failed} wrong")
+        sys.exit(f"{schema_file}: no samples found")
+    print(f"{schema_file}: {len(valid)} valid and {len(invalid)} invalid files, {failed} wrong")
+    return failed
+
+
+def main():
+    golden = ROOT / "tests/golden"
+    examples = [p for p in (ROOT / "hooks-examples").rglob("*.y*ml") if p.is_file()]
+
+    hooks = [p for p in examples if re.fullmatch(r"(.+\.)?hook\.ya?ml", p.name)]
+    invalid = sorted((golden / "hooks/invalid").glob("*.yaml"))
+    failed = check("config/hook.schema.json", sorted(hooks) + sorted((golden / "hooks/valid").glob("*.yaml")), invalid)
+    for path in invalid:
+        if not path.with_suffix(".expected").exists():
+            failed += 1
+            print(f"{path.relative_to(ROOT)}: has no .expected beside it")
+
+    tests = [p for p in examples if re.fullmatch(r".+\.test\.ya?ml|scenario\.ya?ml", p.name)]
+    failed += check(
+        "config/test.schema.json",
+        sorted(tests) + sorted((golden / "tests/valid").glob("*.yaml")),
+        sorted((golden / "tests/invalid").glob("*.yaml")),
+    )
     sys.exit(1 if failed else 0)
 
 
