@@ -36,8 +36,7 @@ class SlowKeys {
   std::optional<WriteRepeats::Finding> wrote(const std::string& key, const std::string& object, uint64_t because,
                                              std::string_view before, std::string_view after, bool once);
   // The run is over. Its hook was told of its parent as `told`; `left`: as the run's own writes beyond the status left
-  // it,
-  // "" = there were none. What it wrote there itself is no cure.
+  // it, "" = there were none. What it wrote there itself is no cure.
   void ended(const std::string& key, const cache::ObjectPtr& told, std::string_view left = {});
   void release_all();  // nobody waits any more for the delays to be over
   bool given_up(const std::string& key) const { return given_up_.contains(key); }
