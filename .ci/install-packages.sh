@@ -10,7 +10,7 @@ build=(g++ cmake ninja-build ccache pkg-config git ca-certificates
   libboost1.81-dev libboost-filesystem1.81-dev libcurl4-openssl-dev libssl-dev libyaml-cpp-dev libfmt-dev
   libspdlog-dev libcli11-dev libsimdjson-dev libjq-dev libonig-dev libzstd-dev libsqlite3-dev libxxhash-dev
   prometheus-cpp-dev libhowardhinnant-date-dev libmimalloc-dev tzdata)
-tests=(libgtest-dev libgmock-dev libbenchmark-dev python3 python3-pytest python3-yaml python3-jsonschema python3-venv
+tests=(libgtest-dev libgmock-dev libbenchmark-dev python3 python3-pytest python3-yaml python3-jsonschema python3-venv zsh
   clang-format-19 clang-tidy-19 clang-19 libclang-rt-19-dev shellcheck jq openssl procps curl redis-server)
 runtime=(libboost-filesystem1.81.0 libcurl4 libssl3 libyaml-cpp0.7 libfmt9 libspdlog1.10 libsimdjson14 libjq1
   libzstd1 libsqlite3-0 libprometheus-cpp-core1.0 libdate-tz3 libmimalloc2.0 tzdata ca-certificates bash jq)
