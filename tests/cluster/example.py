@@ -13,7 +13,7 @@ from typing import TypeVar
 import yaml
 from cluster import Cluster
 from hookd import ROOT, Hookd
-from workloads import STRATEGIC_PATCH, Object, expect, pods, running
+from workloads import STRATEGIC_PATCH, Object, expect, pods, rights_for_state_dir, running
 
 T = TypeVar("T")
 EXAMPLES = ROOT / "hooks-examples"
@@ -38,12 +38,15 @@ class Example:
         self._rights: list[tuple[str, str]] = []
 
     def give_rights(self) -> Example:
-        """Those of its rbac.yaml to a service account of the test, until close()."""
-        for one in yaml.safe_load_all((self.folder / "rbac.yaml").read_text()):
+        """Those of its rbac.yaml, and for a state folder, to a service account of the test, until close()."""
+        account = {"kind": "ServiceAccount", "name": "hookd", "namespace": self.namespace}
+        documents = list(yaml.safe_load_all((self.folder / "rbac.yaml").read_text()))
+        for one in documents:
             one["metadata"]["name"] += f"-{self.namespace}"
             if "subjects" in one:
                 one["roleRef"]["name"] += f"-{self.namespace}"
-                one["subjects"] = [{"kind": "ServiceAccount", "name": "hookd", "namespace": self.namespace}]
+                one["subjects"] = [account]
+        for one in [*documents, *rights_for_state_dir(f"state-{self.namespace}", account)]:
             self.cluster.apply(one)
             if "namespace" not in one["metadata"]:
                 self._rights.append((one["kind"], one["metadata"]["name"]))

@@ -17,7 +17,7 @@ import yaml
 from cluster import Cluster
 from example_stories import STORIES, World
 from hookd import ROOT, Hookd
-from workloads import Object
+from workloads import Object, rights_for_state_dir
 
 EXAMPLES = ROOT / "hooks-examples"
 ROLES, BINDINGS = ("Role", "ClusterRole"), ("RoleBinding", "ClusterRoleBinding")
@@ -30,7 +30,8 @@ def folders() -> list[str]:
 
 
 def rights_of(example: str, namespace: str) -> list[Object]:
-    """The documents of its rbac.yaml for an account of this test's own."""
+    """The documents of its rbac.yaml, and what a state folder needs, for an account of this test's own."""
+    account = {"kind": "ServiceAccount", "name": "bot", "namespace": namespace}
     text = (EXAMPLES / example / "rbac.yaml").read_text()
     documents = [one for one in yaml.safe_load_all(text) if one]
     for one in documents:
@@ -40,8 +41,8 @@ def rights_of(example: str, namespace: str) -> list[Object]:
             one["metadata"]["namespace"] = namespace
         if one["kind"] in BINDINGS:
             one["roleRef"]["name"] += f"-{namespace}"
-            one["subjects"] = [{"kind": "ServiceAccount", "name": "bot", "namespace": namespace}]
-    return documents
+            one["subjects"] = [account]
+    return documents + rights_for_state_dir(f"state-{namespace}", account)
 
 
 @pytest.fixture

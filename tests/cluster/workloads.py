@@ -180,3 +180,16 @@ def running(spec: Object) -> Object:
             for container in spec["containers"]
         ],
     }
+
+
+def rights_for_state_dir(name: str, account: Object) -> list[Object]:
+    """What `stateDir` needs beside the rights of the hooks, as `hookd rbac --config` prints it: which cluster is it?"""
+    rule = {"apiGroups": [""], "resources": ["namespaces"], "resourceNames": ["kube-system"], "verbs": ["get"]}
+    group = "rbac.authorization.k8s.io"
+    return [
+        {"apiVersion": f"{group}/v1", "kind": "ClusterRole", "metadata": {"name": name}, "rules": [rule]},
+        {
+            "apiVersion": f"{group}/v1", "kind": "ClusterRoleBinding", "metadata": {"name": name},
+            "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": name}, "subjects": [account],
+        },
+    ]  # fmt: skip
