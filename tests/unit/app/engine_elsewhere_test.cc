@@ -21,11 +21,21 @@ class ElsewhereTest : public testing::Test, protected test::EngineWorld {
     watch_pods(*hook);
     return hook;
   }
+  static kube::ResourceType alpha(std::string kind, std::string plural) {
+    auto type = test::make_type("metacontroller.k8s.io", std::move(kind), std::move(plural), false);
+    type.version = "v1alpha1";
+    return type;
+  }
+  void serve_controllers() {
+    cluster.serve(alpha("CompositeController", "compositecontrollers"));
+    cluster.serve(decorators);
+  }
   void start() {
     engine = start_engine();
     scheduler.advance(1s);
   }
 
+  const kube::ResourceType decorators = alpha("DecoratorController", "decoratorcontrollers");
   std::unique_ptr<Engine> engine;
 };
 
@@ -127,14 +137,7 @@ TEST_F(ElsewhereTest, ANewVersionWaitsForTheCallsOfTheOldOne) {
 }
 
 TEST_F(ElsewhereTest, ControllersOfTheClusterAreHooks) {
-  const auto alpha = [](std::string kind, std::string plural) {
-    auto type = test::make_type("metacontroller.k8s.io", std::move(kind), std::move(plural), false);
-    type.version = "v1alpha1";
-    return type;
-  };
-  const auto decorators = alpha("DecoratorController", "decoratorcontrollers");
-  cluster.serve(alpha("CompositeController", "compositecontrollers"));
-  cluster.serve(decorators);
+  serve_controllers();
   cluster.put(decorators, test::object_json(decorators, "", "d", "u", "",
                                             R"("spec":{"resources":[{"apiVersion":"v1","resource":"pods"}],
                                                "hooks":{"sync":{"webhook":{"url":"http://h/s"}}}})"));
@@ -158,14 +161,7 @@ TEST_F(ElsewhereTest, ControllersOfTheClusterAreHooks) {
 
 // A finalize webhook that hangs keeps its own parents waiting, not those that only want to be synced.
 TEST_F(ElsewhereTest, AFinalizeHookThatHangsDoesNotStopTheSyncs) {
-  const auto alpha = [](std::string kind, std::string plural) {
-    auto type = test::make_type("metacontroller.k8s.io", std::move(kind), std::move(plural), false);
-    type.version = "v1alpha1";
-    return type;
-  };
-  const auto decorators = alpha("DecoratorController", "decoratorcontrollers");
-  cluster.serve(alpha("CompositeController", "compositecontrollers"));
-  cluster.serve(decorators);
+  serve_controllers();
   cluster.put(decorators, test::object_json(decorators, "", "d", "u", "",
                                             R"("spec":{"resources":[{"apiVersion":"v1","resource":"pods"}],
                                    "hooks":{"sync":{"webhook":{"url":"http://h/s"}},

@@ -24,17 +24,22 @@ class HookUnitLoopsTest : public HookUnitReconcileTest {
                        R"("patch":{}}}]}})",
                        kind == "Widget" ? "x.io/v1" : "v1", kind, name, patch);
   }
+  static std::string flip(const boost::json::object& call) {
+    const bool tick = call.at("related").at("r").at("x").at("data").at("v") == "tick";
+    return patch("ConfigMap", "x", tick ? R"({"data":{"v":"tock"}})" : R"({"data":{"v":"tick"}})");
+  }
+  // Each call changes what calls it.
+  void flip_a_related_map() {
+    relate_maps();
+    map("x", "start");
+    answer = [this](const auto& call) { return enough() ? "" : flip(call); };
+  }
   // Some would never end.
   bool enough() const { return calls.size() > 2000; }
 };
 
 TEST_F(HookUnitLoopsTest, AnOperationThatFlipsARelatedObjectIsSlowedAndTold) {
-  relate_maps();
-  map("x", "start");
-  answer = [&](const auto& call) {
-    const bool tick = call.at("related").at("r").at("x").at("data").at("v") == "tick";
-    return enough() ? "" : patch("ConfigMap", "x", tick ? R"({"data":{"v":"tock"}})" : R"({"data":{"v":"tick"}})");
-  };
+  flip_a_related_map();
   start();
   widget("w");
   go(100ms);
@@ -106,12 +111,7 @@ TEST_F(HookUnitLoopsTest, AnOperationThatDeletesWhatIsMadeAnewIsSlowed) {
 
 // A new version is not kept waiting, and what it would not find out itself (an event of a source) is not lost.
 TEST_F(HookUnitLoopsTest, WhatASlowedKeyWasCalledForIsHandedOver) {
-  relate_maps();
-  map("x", "start");
-  answer = [&](const auto& call) {
-    const bool tick = call.at("related").at("r").at("x").at("data").at("v") == "tick";
-    return enough() ? "" : patch("ConfigMap", "x", tick ? R"({"data":{"v":"tock"}})" : R"({"data":{"v":"tick"}})");
-  };
+  flip_a_related_map();
   start();
   widget("w");
   go(100ms);
@@ -135,8 +135,7 @@ TEST_F(HookUnitLoopsTest, WhatSomebodyChangesDuringACallOfASlowedKeyCallsItAtOnc
       cluster.put(kWidgets, apply::with_metadata(cured, {{"generation", "2"}}));
       flips = false;
     }
-    const bool tick = call.at("related").at("r").at("x").at("data").at("v") == "tick";
-    const std::string op = patch("ConfigMap", "x", tick ? R"({"data":{"v":"tock"}})" : R"({"data":{"v":"tick"}})");
+    const std::string op = flip(call);
     return fmt::format(R"({},"status":{{"calls":{}}}}})", op.substr(0, op.size() - 1), calls.size());
   };
   start();
