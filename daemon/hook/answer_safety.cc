@@ -1,5 +1,6 @@
 #include "hook/answer_safety.h"
 
+#include "cache/resource_version.h"
 #include "hook/runner.h"
 
 namespace hookd::hook {
@@ -76,7 +77,7 @@ std::optional<std::string> AnswerSafety::version_of(const apply::Operation& op, 
   const auto object = object_in_call(*call_, op.api_version, op.kind, op.ns, op.name);
   if (!object) return "";
   const std::string own = parts_.writes->last_version(object->uid);
-  return !own.empty() && newer_version(own, object->resource_version) ? own : object->resource_version;
+  return !own.empty() && cache::newer_version(own, object->resource_version) ? own : object->resource_version;
 }
 
 }  // namespace hookd::hook

@@ -1,5 +1,6 @@
 #include "hook/done_operations.h"
 
+#include "cache/resource_version.h"
 #include "hook/content_hash.h"
 
 namespace hookd::hook {
@@ -73,10 +74,6 @@ bool absolute(const apply::Operation& op) {
 
 }  // namespace
 
-bool newer_version(std::string_view one, std::string_view than) {
-  return one.size() != than.size() ? one.size() > than.size() : one > than;
-}
-
 void DoneOperations::note_sent(const apply::Operation& op) { sent_.insert(fingerprint(op)); }
 
 bool DoneOperations::was_sent(const apply::Operation& op) const { return sent_.contains(fingerprint(op)); }
@@ -120,7 +117,7 @@ bool DoneOperations::stays(apply::Operation& op, const Done& done, const Seen& s
     if (!object) return restates(op.verb) && done.older;
     if (restates(op.verb)) return object->resource_version != done.resource_version;
     // What the call shows may lag behind the patch: adding to a list once more because of that would be wrong.
-    return object->uid != done.uid || newer_version(object->resource_version, done.resource_version);
+    return object->uid != done.uid || cache::newer_version(object->resource_version, done.resource_version);
   }
   if (!done.older) return false;
   if (makes_a_name(op)) op.made_uid = done.uid;

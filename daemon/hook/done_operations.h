@@ -23,7 +23,6 @@
 #include <map>
 #include <set>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "apply/operation.h"
@@ -70,8 +69,5 @@ class DoneOperations {
   std::map<uint64_t, Done> done_;  // by a hash of all that the operation says
   std::set<uint64_t> sent_;
 };
-
-// Resource versions are whole numbers that grow (KEP-5504).
-bool newer_version(std::string_view one, std::string_view than);
 
 }  // namespace hookd::hook

@@ -87,9 +87,7 @@ UrlCaller::UrlCaller(std::shared_ptr<const Hook> hook, CallerServices services)
       services_(std::move(services)),
       files_(hook_->name, hook_->run.url),
       name_(url_for_log(hook_->run.url.url)) {
-  const std::string endpoint = endpoint_of(hook_->run.url.url);
-  breaker_ = services_.breakers ? services_.breakers->of(endpoint, tls_of(hook_->run.url))
-                                : Breaker::make(endpoint, services_.scheduler, services_.random, services_.metrics);
+  breaker_ = breaker_of(services_, hook_->run.url.url, tls_of(hook_->run.url));
 }
 
 UrlCaller::~UrlCaller() = default;
@@ -120,6 +118,12 @@ std::string endpoint_of(std::string_view url) {
   const bool has_port = colon > scheme && text.find(']', colon) == std::string::npos;
   if (!has_port) text += https ? ":443" : ":80";
   return text + path;
+}
+
+std::shared_ptr<Breaker> breaker_of(const CallerServices& services, std::string_view url, const std::string& way) {
+  const std::string endpoint = endpoint_of(url);
+  return services.breakers ? services.breakers->of(endpoint, way)
+                           : Breaker::make(endpoint, services.scheduler, services.random, services.metrics);
 }
 
 }  // namespace hookd::hook

@@ -39,4 +39,7 @@ class UrlCaller final : public Caller {
 // others.
 std::string endpoint_of(std::string_view url);
 
+// That of the URL, shared with all who call it in the same way (Breakers::of); of its own where `services` share none.
+std::shared_ptr<Breaker> breaker_of(const CallerServices& services, std::string_view url, const std::string& way);
+
 }  // namespace hookd::hook

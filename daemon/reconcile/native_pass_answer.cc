@@ -3,6 +3,7 @@
 
 #include "base/json_read.h"
 #include "base/log.h"
+#include "cache/resource_version.h"
 #include "hook/own_writes.h"
 #include "hook/runner.h"
 #include "reconcile/cause.h"
@@ -24,7 +25,7 @@ bool is_of(const apply::Operation& operation, const kube::ResourceType& type) {
 
 bool newer_than(const cache::ObjectPtr& known, const apply::Outcome& outcome) {
   if (!known || known->uid != outcome.uid) return false;
-  const auto order = compare_versions(known->resource_version, outcome.resource_version);
+  const auto order = cache::compare_versions(known->resource_version, outcome.resource_version);
   return order ? *order >= 0 : known->resource_version == outcome.resource_version;
 }
 
@@ -223,8 +224,8 @@ NativePass::Maybe NativePass::release() {
   // What others wrote during the call is no reason to ask again: with a slow hook that might never end.
   const auto now = shared_.parents->find(key_);
   if (now && now->object->uid == world_->parent->uid &&
-      compare_versions(now->object->resource_version,
-                       json_string_at(parent_text_, {"metadata", "resourceVersion"}).value_or("")) > 0) {
+      cache::compare_versions(now->object->resource_version,
+                              json_string_at(parent_text_, {"metadata", "resourceVersion"}).value_or("")) > 0) {
     parent_text_ = now->object->text.unpack();
     if (now->matches && !is_ending(parent_text_)) return std::nullopt;  // it takes part again, which calls its key
   }

@@ -16,10 +16,8 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <optional>
 #include <set>
 #include <string>
-#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -28,9 +26,6 @@
 #include "kube/resource_type.h"
 
 namespace hookd::reconcile {
-
-// -1, 0, 1 for whole numbers; nullopt where one is none.
-std::optional<int> compare_versions(std::string_view one, std::string_view other);
 
 class OwnVersions {
  public:

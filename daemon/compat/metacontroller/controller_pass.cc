@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/json_read.h"
+#include "cache/resource_version.h"
 #include "hook/own_writes.h"
 #include "reconcile/finalizer.h"
 #include "reconcile/owner.h"
@@ -325,7 +326,7 @@ void ControllerPass::remember(const kube::ResourceType& type, const cache::Objec
   } else {
     if (outcome.resource_version.empty()) return;
     if (known && known->uid == outcome.uid) {
-      const auto order = reconcile::compare_versions(known->resource_version, outcome.resource_version);
+      const auto order = cache::compare_versions(known->resource_version, outcome.resource_version);
       if (order ? *order >= 0 : known->resource_version == outcome.resource_version) return;
     }
     world_.own.wrote(key_, resource, written);

@@ -152,10 +152,7 @@ WebhookCaller::WebhookCaller(std::shared_ptr<const ControllerSpec> controller, H
       labels_{{"url", name_},
               {"controller_name", controller_->name},
               {"controller_type", std::string(to_string(controller_->kind))}} {
-  const std::string endpoint = hook::endpoint_of(webhook.url);
-  breaker_ = services_.breakers
-                 ? services_.breakers->of(endpoint, way_of(webhook.auth))
-                 : hook::Breaker::make(endpoint, services_.scheduler, services_.random, services_.metrics);
+  breaker_ = hook::breaker_of(services_, webhook.url, way_of(webhook.auth));
 }
 
 WebhookCaller::~WebhookCaller() {

@@ -21,17 +21,6 @@ class OwnVersionsTest : public testing::Test {
   int looks = 0;
 };
 
-TEST(CompareVersions, AreNumbersOfAnyLength) {
-  EXPECT_EQ(compare_versions("9", "10"), -1);
-  EXPECT_EQ(compare_versions("10", "10"), 0);
-  EXPECT_EQ(compare_versions("010", "10"), 0);
-  EXPECT_EQ(compare_versions("99999999999999999999999", "100000000000000000000000"), -1);
-  EXPECT_EQ(compare_versions("2", "1"), 1);
-  EXPECT_EQ(compare_versions("0", "00"), 0);
-  EXPECT_EQ(compare_versions("", "1"), std::nullopt);
-  EXPECT_EQ(compare_versions("1a", "1"), std::nullopt);
-}
-
 TEST_F(OwnVersionsTest, AKeyWaitsUntilItsWriteComesBack) {
   own.wrote("k", "pods.", at("12"));
   EXPECT_FALSE(own.clear("k"));
