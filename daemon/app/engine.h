@@ -169,7 +169,6 @@ class Engine {
   SteadyTime started_{};
   Timer replace_timer_;
   bool begun_ = false;  // start() was called
-  bool watching_stopped_ = false;
   bool stopping_ = false;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // a posted turn may come after the engine is gone
 };

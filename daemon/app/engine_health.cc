@@ -85,8 +85,8 @@ Engine::Idle Engine::look_idle() {
                      (!controllers_ || controllers_->idle());
   // What exists was told: what changes from here on is for the next run, or a busy collection would never let this one
   // end.
-  if (ready && !std::exchange(watching_stopped_, true))
-    for (const auto& [name, unit] : units_) unit->stop_watching();
+  if (ready)
+    for (const auto& [name, unit] : units_) unit->watch_no_more();
   if (ready && every(units_, [](const HookUnit& unit) { return unit.idle(); })) return Idle::kYes;
   const bool nothing_more = !ready && services_.scheduler.now() - started_ > kOnceUnready &&
                             every(units_, [](const HookUnit& unit) { return !unit.ready() || unit.idle(); });

@@ -388,6 +388,12 @@ void HookUnit::stop_watching() {
   if (reconciler_) reconciler_->stop();
 }
 
+void HookUnit::watch_no_more() {
+  if (watching_stopped_ || (reconciler_ && !idle())) return;
+  watching_stopped_ = true;
+  stop_watching();
+}
+
 Inheritance HookUnit::hand_over() {
   // What the stores have not told yet must reach this hook's queue first, or nobody would hear of it.
   for (const auto& informer : informers()) informer->flush();

@@ -66,6 +66,9 @@ class HookUnit {
   bool over();           // after stop(): nothing of it runs any more; closes the sources when the calls are over
   void terminate();      // SIGTERM to what runs
   void stop_watching();  // the snapshots stay as they are, nothing new comes
+  // The same with --once, as soon as that may be: one that reconciles hears on until it is at rest, since what it
+  // writes has to come back to it.
+  void watch_no_more();
   // Calls, and after stop() workers and programs of sources that are not gone yet.
   size_t running() const {
     size_t lingering = 0;
@@ -177,6 +180,7 @@ class HookUnit {
   std::string paused_;
   bool failed_ = false;
   bool stopped_ = false;
+  bool watching_stopped_ = false;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

@@ -129,6 +129,26 @@ TEST_F(HookUnitReconcileTest, OnceEndsAlthoughAHookFlips) {
   EXPECT_TRUE(unit->failed());
 }
 
+// Or it would wait for its own writes in vain, and take children for somebody else's that it made itself.
+TEST_F(HookUnitReconcileTest, OnceHearsOfWhatItWroteAlthoughAllWasKnownBefore) {
+  once = hang = true;
+  answer = [](const auto&) { return R"({"children":[)" + map_json("m") + "," + map_json("n") + "]}"; };
+  widget("w");
+  start();
+  unit->watch_no_more();
+  hang = false;
+  held.at(0)->print(answer({}));
+  held.at(0)->exit(0);
+  go(1s);
+  EXPECT_TRUE(unit->idle());
+  EXPECT_FALSE(unit->failed());
+  EXPECT_EQ(calls.size(), 2u) << "its children call it, once";
+  unit->watch_no_more();
+  widget("late");
+  go(1s);
+  EXPECT_EQ(calls.size(), 2u) << "for the next run";
+}
+
 TEST_F(HookUnitReconcileTest, AnOperationThatChangesAChildEachTimeIsSlowed) {
   int number = 0;
   answer = [&](const auto&) {
